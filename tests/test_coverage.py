@@ -82,6 +82,9 @@ def test_the_guide_says_how_often_streams_alarm_and_how_soon():
     ]
     assert min(p_values) > 0.01 / len(p_values)
     assert study.found["quiet"]["late"]["alarms"] == streams.STREAMS
+    faults = study.found["faults"]
+    assert faults["3 points"]["distance"] <= 9
+    assert faults["3 points at first"]["near"] > faults["3 points at first"]["found"] / 2
     number = list(streams.QUIET).index("promise kept")
     assert streams.QUIET["promise kept"][1](number) == study.found["quiet"]["promise kept"]
 
@@ -96,8 +99,13 @@ def test_the_guide_says_how_often_segments_are_found():
         assert stats.binom.sf(one["flagged"] - 1, one["sets"], 0.05) > 0.01 / 4
     for one in bases.values():
         assert stats.binom.sf(one["missed"] - 1, one["sets"], 0.05) > 0.01 / 3
-        assert 0.75 < one["found"] / one["sets"] < 0.85
         assert one["first"] > 0.9 * one["found"]
+    for one in (*bases.values(), *study.found["quarters"].values()):
+        assert stats.binomtest(one["found"], one["sets"], 0.75, "less").pvalue > 0.01
+        assert stats.binomtest(one["found"], one["sets"], 0.85, "greater").pvalue > 0.01
+    assert len(study.found["frequencies"]) == 2 * len(segmented.PAIRS) * len(segmented.SIZES)
+    for one in study.found["frequencies"].values():
+        assert stats.binom.sf(one["missed"] - 1, one["sets"], 0.07) > 0.01 / len(study.found["frequencies"])
 
 
 def test_the_guide_shows_that_the_order_of_rows_does_not_matter():

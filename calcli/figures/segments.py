@@ -47,6 +47,6 @@ def segments_forest(
         tell(axes, (low, high), (y - 0.4, y + 0.4), [f"{one.name}, {one.rows:,} rows\n{said}"])
     axes.set_yticks(range(len(shown)), [f"{names[one.name]} ({one.rows:,})" for one in shown], fontsize=6.8)
     axes.set_ylim(len(shown) - 0.4, -0.6)
-    axes.set_xlabel("Gap (points)" if metric == "gap" else "Log-loss beyond what is expected (nats)")
+    axes.set_xlabel("Predicted - observed (points)" if metric == "gap" else "Excess log-loss (nats)")
     axes.grid(axis="x", color=GRID)
     return figure

@@ -94,7 +94,7 @@ class MonitorReport(Shown):
     promise
         The promised error rate; None without one.
     left_open
-        By how much probabilities may be off, at most, without a fault.
+        By how much probabilities may be off without a fault; by a reference, those of the median row.
     left_out
         Rows that are too old, or too new.
     details
@@ -222,17 +222,15 @@ class MonitorReport(Shown):
         if self.watched == "promise":
             most = percent(self.promise or 0)
             return f"Errors are more frequent than promised: {seen}, at most {most} promised"
-        rate = self.watched == "rate"
-        words = (
-            [] if change.slope == 1 or rate else ["over-confident" if change.slope < 1 else "under-confident"]
-        )
-        if change.intercept or rate:
-            what = self.of if self.watched == "probability" else "right answers"
-            more = "more" if (since.gap if rate else change.intercept) > 0 else "less"
-            points = f"by about {100 * abs(since.gap):.1f} points"
-            words.append(f"{what} {more} frequent than {self._expected()}, {points}")
-        sentence = " and ".join(words)
-        return f"{sentence[0].upper()}{sentence[1:]}: {percent(since.predicted)} {self._expected()}, {seen}"
+        way = "over" if since.gap > 0 else "under"
+        words = {
+            "probability": f"{self.of} {way}-predicted",
+            "confidence": f"{way}-confident",
+            "rate": f"right answers {'less' if since.gap > 0 else 'more'} frequent than expected",
+        }[self.watched]
+        slope = f"; probabilities are too {'extreme' if change.slope < 1 else 'timid'}"
+        seen += "" if change.slope == 1 or self.watched == "rate" else slope
+        return f"{words[0].upper()}{words[1:]}: {percent(since.predicted)} {self._expected()}, {seen}"
 
     def _expected(self) -> str:
         return "predicted" if self.reference_rows is None else "expected"
@@ -247,13 +245,15 @@ class MonitorReport(Shown):
         }[self.watched]
         held = "" if self.watched == "promise" else " is right"
         if self.reference_rows is not None:
-            held = f" is as in the {self.reference_rows:,} rows of the reference"
-        if self.left_open:
+            held = f" is as in the {self.reference_rows:,} rows of the reference, which leave "
+            held += f"{100 * self.left_open:.1f} points open for the usual prediction"
+        elif self.left_open:
             held += f", up to {100 * self.left_open:.1f} points"
-        rows = "rows are independent"
-        if self.settings.cluster is not None:
-            rows = f"rows are independent, except within a {self.settings.cluster} and a period"
+        cluster = self.settings.cluster
+        rows = f"rows are independent{'' if cluster is None else f', except within a {cluster}'}"
         yield f"Assumed: {what}{held}; given their predictions, {rows}."
+        if returned := sum(one.returned for one in self.streams[0].periods):
+            yield f"{returned:,} rows add no evidence: their {cluster} came in an earlier period."
         rate = level_percent(1 - self.settings.level)
         yield f"However often one looks, at most {rate} of streams without a fault ever alarm."
         if self.left_out:
@@ -297,7 +297,8 @@ class MonitorReport(Shown):
             Column("evidence"): lambda part: _evidence(stream.log_values[part[1] - 1]),
         }
         of = "" if stream.value is None else f" of {self.settings.by}={stream.value}"
-        notes = [f"Gaps are in points. Evidence is cumulative; the alarm is at {_evidence(_limit(stream))}."]
+        gaps = f"Gaps are in points: {self._expected()} minus observed."
+        notes = [f"{gaps} Evidence is cumulative; the alarm is at {_evidence(_limit(stream))}."]
         return table_of(f"Periods{of}", [(seen(part).name, part) for part in parts], cells, notes)
 
 

@@ -43,6 +43,8 @@ class SegmentsReport(Shown):
         How it was looked for.
     reading
         How it was read, sentences.
+    adjective
+        What is over or under: "predicted" of the probability of a class, "confident" of the confidence.
     details
         Whether all segments are shown.
     """
@@ -52,6 +54,7 @@ class SegmentsReport(Shown):
     search: Search
     settings: SegmentSettings
     reading: Sequence[str] = ()
+    adjective: str = "predicted"
     details: bool = False
 
     title = "Segments"
@@ -115,13 +118,14 @@ class SegmentsReport(Shown):
             yield f"With {them} corrected, nothing else is off beyond chance (p = {left})."
         else:
             first = search.segments[0]
-            yield f"Furthest off: {first.name}, by {self._value(first.value)} (p = {left})."
+            yield f"Furthest off: {first.name}, {self._words(first)} (p = {left})."
         by_size = sorted(search.segments, key=lambda one: one.rows)
         chosen = {one.rows: one for one in (by_size[0], by_size[len(by_size) // 2], by_size[-1])}
         sizes = "; ".join(
             f"{self._value(one.detectable, sign=False)} in {rows:,} rows" for rows, one in chosen.items()
         )
-        yield f"Smallest difference found in {POWER:.0%} of cases: {sizes}."
+        raw = "raw " * (settings.metric == "gap")
+        yield f"Smallest {raw}difference found in {POWER:.0%} of cases: {sizes}."
         if settings.after == "affine":
             yield "All rows were recalibrated first; segments are judged after that."
 
@@ -140,10 +144,16 @@ class SegmentsReport(Shown):
         return table_of(title, [(one.name, one) for one in segments], cells, [self._level()])
 
     def _level(self) -> str:
-        what = "Gaps are in points: observed minus predicted."
+        what = "Gaps are in points: predicted minus observed."
         if self.settings.metric == "log_loss":
             what = "The log-loss is that beyond what the predictions expect."
         return f"{what} Intervals ({level_percent(self.settings.level)}) and p hold for all segments at once."
+
+    def _words(self, one: Segment) -> str:
+        if self.settings.metric == "log_loss":
+            return f"by {self._value(one.value)}"
+        way = "over" if one.value > 0 else "under"
+        return f"{way}-{self.adjective} by {self._value(abs(one.value), sign=False)}"
 
     def _value(self, value: float, *, sign: bool = True, unit: bool = True) -> str:
         if self.settings.metric == "log_loss":

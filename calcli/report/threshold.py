@@ -126,20 +126,9 @@ class ThresholdReport(Shown):
     def _refused(self, one: Found) -> str:
         of = f" of {self.threshold.by}={one.value}" if self.threshold.by else ""
         kind = " of the class" if self.threshold.of_recall else " without an error"
-        more = "no number of rows like these is likely to be enough"
-        if self.threshold.of_recall:
-            more = f"there {'is' if one.rows == 1 else 'are'} {one.rows:,}"
-        elif one.rows_needed is not None:
-            more = f"about {_rounded(one.rows_needed):,} rows like these would be enough in 80% of cases"
         assert one.least_error is not None
         return (
             f"Nothing can be promised{of} at {level_percent(self.threshold.max_error)}; the lowest error "
             f"rate these rows support is {percent(one.least_error)}. It takes at least "
-            f"{counted(one.least_rows, 'row')}{kind}, and {more}."
+            f"{counted(one.least_rows, 'row')}{kind}; there {'is' if one.rows == 1 else 'are'} {one.rows:,}."
         )
-
-
-def _rounded(rows: int) -> int:
-    """Return a number of rows with its first two digits."""
-    unit = 10 ** max(0, len(str(rows)) - 2)
-    return -(-rows // unit) * unit

@@ -160,7 +160,7 @@ def _monitored(
     if state is not None:
         save_watch(begun, streams_of_value, state)
     ends = [from_log_odds(end) for end in (watches[0].hypothesis.low, watches[0].hypothesis.high)]
-    open_by = settings.tolerance if known is None else float(np.max(ends[1] - ends[0], initial=0)) / 2
+    open_by = settings.tolerance if known is None else float(np.median(ends[1] - ends[0])) / 2
     return MonitorReport(
         first.provenance.path if len(parts) == 1 else f"{first.provenance.path} and {len(parts) - 1} more",
         streams(streams_of_value, level),
@@ -199,7 +199,7 @@ def _added(
         out += int(np.count_nonzero(when.codes < 0))
         hashed = sha256(one.provenance.files) if settings.time is None else None
         _require_new(known, when.names, hashed, path, state, settings)
-        for value, periods in periods_of(one, look, when, settings).items():
+        for value, periods in periods_of(one, look, when, settings, known).items():
             streams_of_value.setdefault(value, []).extend(
                 replace(period, sha256=hashed) for period in periods
             )

@@ -52,6 +52,6 @@ def segments_files(files: Sequence[str], options: ReadOptions, settings: Segment
 
 
 def _found(predictions: Predictions, settings: SegmentSettings) -> SegmentsReport:
-    result = find_segments(predictions, settings)
-    reading = predictions.reading(settings.cluster)
-    return SegmentsReport(predictions.provenance.path, predictions.n_rows, result, settings, reading)
+    made_of = predictions.provenance.path, predictions.n_rows, find_segments(predictions, settings)
+    adjective = "predicted" if predictions.n_classes == 2 and not predictions.of_answers else "confident"
+    return SegmentsReport(*made_of, settings, predictions.reading(settings.cluster), adjective)

@@ -15,7 +15,9 @@ from typing import Any
 
 import numpy as np
 
+from calcli.core.comparing.monitoring import Calendar, periods_of, watched
 from calcli.core.data.arrays import Doubles, from_log_odds
+from calcli.core.data.predictions import ArrayScores, Predictions
 from calcli.core.data.units import Units
 from calcli.core.estimators.sequential import (
     Hypothesis,
@@ -24,11 +26,13 @@ from calcli.core.estimators.sequential import (
     first_alarm,
     log_e_values,
 )
+from calcli.core.language.settings import MonitorSettings
 from tests.benchmarks.keeping import GUIDE, Kept, between, table
 
 RESULTS = Path(__file__).with_suffix(".json")
 PAGE = GUIDE / "monitoring.md"
 STREAMS, LEVEL = 1_000, 0.95
+RETURNING = 200  # streams of users who return
 DAYS, ROWS, AFTER = 200, 500, 60  # periods, rows in each, and those before a change
 VALUES = 64  # of the score
 BATCH = 50  # streams at once
@@ -57,13 +61,19 @@ CALIBRATED = off_by(0)
 
 
 def counts(
-    rng: np.random.Generator, z: Doubles, before: Truth, after: Truth | None, streams: int, shocks: float = 0
+    rng: np.random.Generator,
+    z: Doubles,
+    before: Truth,
+    after: Truth | None,
+    streams: int,
+    shocks: float = 0,
+    start: int = AFTER,
 ) -> tuple[Doubles, Doubles]:
     """Return (days, streams, values) numbers of rows, and how many of them have the outcome."""
     rows = rng.multinomial(ROWS, np.full(len(z), 1 / len(z)), (DAYS, streams))
     truth = np.broadcast_to(before(z), rows.shape).copy()
     if after is not None:
-        truth[AFTER:] = after(z)
+        truth[start:] = after(z)
     if shocks:
         truth = from_log_odds(np.log(truth / (1 - truth)) + rng.normal(0, shocks, (DAYS, streams, 1)))
     return rows.astype(float), rng.binomial(rows, truth).astype(float)
@@ -86,18 +96,19 @@ def streams(
     shocks: float = 0.0,
     reference: int = 0,
     rare: bool = False,
+    start: int = AFTER,
 ) -> dict[str, Any]:
     """Return what comes of streams."""
     rng, z = np.random.default_rng([seed, 58]), RARE if rare else LOG_ODDS
     level = 1 - (1 - LEVEL) / 2 if reference else LEVEL
     found: list[Doubles] = []
     for _ in range(STREAMS // BATCH):
-        rows, hits = counts(rng, z, before, after, BATCH, shocks)
+        rows, hits = counts(rng, z, before, after, BATCH, shocks, start)
         own = factors(Hypothesis.within(from_log_odds(z), tolerance))
         if reference:
             own = np.stack([_of_reference(rng, z, before, reference, tolerance) for _ in range(BATCH)])
         found.extend(of_counts(rows, hits, own).swapaxes(0, 1))
-    return summary(found, level, after is not None)
+    return summary(found, level, after is not None, start)
 
 
 def _of_reference(rng: np.random.Generator, z: Doubles, truth: Truth, rows: int, tolerance: float) -> Doubles:
@@ -124,6 +135,7 @@ def summary(found: list[Doubles], level: float, changed: bool, start: int = AFTE
         "delay": float(np.median([one - start + 1 for _, one in right])) if right else None,
         "slow": float(np.quantile([one - start + 1 for _, one in right], 0.9)) if right else None,
         "near": sum(abs(one) <= 3 for one in dates),
+        "distance": float(np.mean(np.abs(dates))) if dates else None,
     }
 
 
@@ -145,6 +157,26 @@ def clusters(seed: int, *, likeness: float, together: bool, points: float = 0.0)
         rows = np.log(np.exp(rows).mean(axis=2)) if together else rows.sum(axis=2)
         found.append(rows.sum(axis=1))
     return summary(found, LEVEL, bool(points), start)
+
+
+def returning(seed: int, users: int, each: int, sd: float) -> dict[str, Any]:
+    """Return what comes of 60 days on which all users come, each with an effect of its own."""
+    rng, count = np.random.default_rng([seed, 62]), RETURNING
+    effects, shares = np.polynomial.hermite_e.hermegauss(60)
+    grid = np.linspace(-9, 9, 400)
+    known = (from_log_odds(grid[:, None] + sd * effects) * shares).sum(axis=1) / shares.sum()
+    alarms = 0
+    for _ in range(count):
+        day, user = np.repeat(np.arange(60), users * each), np.tile(np.repeat(np.arange(users), each), 60)
+        z = rng.normal(-1, 1, len(day))
+        label = (rng.random(len(z)) < from_log_odds(z + sd * rng.normal(size=users)[user])).astype(int)
+        prob = np.interp(z, grid, known)  # right on average over users
+        scores = ArrayScores(np.stack([1 - prob, prob], axis=1), "probs")
+        rows = Predictions(scores, label, ("0", "1"), columns={"user": user})
+        when = Calendar([f"day {n}" for n in range(60)], day)
+        own = periods_of(rows, watched(rows, 0.0, LEVEL), when, MonitorSettings(cluster="user"))[None]
+        alarms += first_alarm(log_e_values(np.array([one.evidence for one in own])), LEVEL) is not None
+    return {"streams": count, "alarms": alarms}
 
 
 def _normal_bounds(probs: Doubles) -> Doubles:
@@ -208,11 +240,23 @@ QUIET: dict[str, tuple[str, Cell]] = {  # by name: words of the guide, and what 
     "late mature": ("the same, `--mature 30d`", lambda s: late_labels(s, mature=True)),
     "promise kept": ("a promised error rate of 5% that is 5%", lambda s: promises(s, before=0.05)),
     "promise surpassed": ("a promised error rate of 5% that is 4%", lambda s: promises(s, before=0.04)),
+    "100 users": (
+        "100 users who come every day, 5 rows each, `--cluster`",
+        lambda s: returning(s, 100, 5, 1.0),
+    ),
+    "500 users": (
+        "500 users who come every day, `--cluster`",
+        lambda s: returning(s, 500, 1, 0.5),
+    ),
 }
 FAULTS: dict[str, tuple[str, Cell]] = {
     "1 point": ("1 point too high", lambda s: streams(s, after=off_by(0.01))),
     "3 points": ("3 points too high", lambda s: streams(s, after=off_by(0.03))),
     "5 points": ("5 points too high", lambda s: streams(s, after=off_by(0.05))),
+    "3 points at first": (
+        "3 points too high from the first day on",
+        lambda s: streams(s, after=off_by(0.03), start=0),
+    ),
     "10 points": ("10 points too high", lambda s: streams(s, after=off_by(0.1))),
     "slope 0.8": ("over-confident: log-odds times 0.8", lambda s: streams(s, after=scaled(0.8))),
     "slope 1.3": ("under-confident: log-odds times 1.3", lambda s: streams(s, after=scaled(1.3))),
@@ -265,8 +309,12 @@ def page(results: Results) -> str:
         share = [own[key] / own["streams"] for key in ("early", "found")]
         near = own["near"] / own["found"] if own["found"] else 0
         slow = f"{own['delay']:g} ({own['slow']:.0f})"
-        rows.append([words, *(f"{one:.1%}" for one in share), slow, f"{near:.0%}"])
-    heads = ["change", "alarm before it", "found", "after days: median (90%)", "dated within 3 days"]
+        far = "-" if own["distance"] is None else f"{own['distance']:.1f}"
+        rows.append([words, *(f"{one:.1%}" for one in share), slow, f"{near:.0%}", far])
+    heads = [
+        "change", "alarm before it", "found", "after days: median (90%)", "dated within 3 days",
+        "days off, mean",
+    ]  # fmt: skip
     return "\n".join([*table(["streams without a change", "alarm"], quiet), "", *table(heads, rows), ""])
 
 

@@ -55,7 +55,7 @@ def test_a_change_alarms_is_dated_and_named(run, save):
     assert done.status == 1
     assert done.out.startswith("ALARM: 2026-01-2")
     words = " ".join(done.out.split())
-    assert "Yes less frequent than predicted, by about" in words
+    assert "Yes over-predicted: " in words
     assert "at most 5% of streams without a fault ever alarm" in words
     found = told(run("monitor", log, "--time", "time", "-f", "json"))
     assert (found["schema"], found["alarm"]) == ("calcli.monitor/1", True)
@@ -340,6 +340,41 @@ def test_copies_alarm_and_clusters_of_them_do_not(run, save):
     )
 
 
+@pytest.mark.parametrize("by", [(), ("--by", "site")])
+def test_rows_of_a_cluster_that_came_before_add_no_evidence(by, run, save, tmp_path):
+    """However the stream is cut into runs: what users that come back bring counts once."""
+    frame = stream(days=40, rows=60).assign(user=np.arange(2_400) % 600)  # each comes every ten days
+    frame["site"] = np.where(frame["user"] % 2, "a", "b")
+    options = ("--time", "time", "--cluster", "user", *by)
+    done = run("monitor", save(frame), *options)
+    assert "1,800 rows add no evidence: their user came in an earlier period." in " ".join(done.out.split())
+    whole = told(run("monitor", save(frame), *options, "-f", "json"))["streams"]
+    alone = told(run("monitor", save(frame[:600]), "--time", "time", *by, "-f", "json"))["streams"]
+    for one, first in zip(whole, alone, strict=True):
+        assert one["periods"][9]["evidence"] == pytest.approx(first["periods"][-1]["evidence"], rel=1e-9)
+        later = [period["evidence"] for period in one["periods"][10:]]
+        assert max(later) < one["periods"][9]["evidence"] or max(later) < 1.1
+    for number, part in enumerate((frame[:900], frame[900:])):
+        state = ("--state", tmp_path / "watch.json", "-f", "json")
+        cut = told(run("monitor", save(part, f"{number}.csv"), *options, *state))["streams"]
+    assert [one["periods"] for one in cut] == [one["periods"] for one in whole]
+
+
+def test_words_follow_from_the_frequencies_beside_them(run, save):
+    """Rare events whose slope is .75 and whose mean is higher than predicted."""
+    rng, weeks = np.random.default_rng(101), np.repeat(np.arange(8), 4_000)
+    z = rng.normal(-4.8, 1.1, len(weeks))
+    outcome = (rng.random(len(z)) < 1 / (1 + np.exp(0.3 - 0.75 * z))).astype(int)
+    week = pd.Timestamp("2026-06-01") + pd.to_timedelta(7 * weeks, unit="D")
+    log = save(pd.DataFrame({"week": week, "p_fraud": 1 / (1 + np.exp(-z)), "fraud": outcome}))
+    done = run("monitor", log, "--time", "week", "--every", "week", "-f", "json")
+    change = told(done)["streams"][0]["change"]
+    assert change["observed"] > change["predicted"]
+    predicted, observed = (f"{100 * change[name]:.1f}%" for name in ("predicted", "observed"))
+    assert change["words"].startswith(f"Fraud under-predicted: {predicted} predicted, {observed} observed")
+    assert "; probabilities are too extreme" in change["words"]
+
+
 def test_a_reference_leaves_open_what_its_size_does(run, save):
     """A model that was never calibrated is watched against what it did, which few rows tell roughly."""
     frame = stream(days=60)
@@ -355,7 +390,7 @@ def test_a_reference_leaves_open_what_its_size_does(run, save):
         opens.append(told(done)["left_open"])
     assert opens[0] > 2 * opens[1] > 0
     shown = " ".join(run("monitor", log, "--time", "time", "--reference", small).out.split())
-    assert f"as in the 1,000 rows of the reference, up to {100 * opens[0]:.1f} points" in shown
+    assert f"as in the 1,000 rows of the reference, which leave {100 * opens[0]:.1f} points open" in shown
 
 
 def test_days_that_differ_by_chance_want_a_tolerance(run, save):

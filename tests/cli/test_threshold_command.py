@@ -102,7 +102,7 @@ def test_where_nothing_can_be_promised_nothing_is_written(run, val, tmp_path):
     assert done.status == 1
     assert not (tmp_path / "t.json").exists()
     assert "the lowest error rate these rows support is 7.9%. It takes at least 59 rows" in said
-    assert "rows like these would be enough in 80% of cases" in said
+    assert "would be enough" not in said  # nobody knows how many
 
 
 @pytest.mark.parametrize(

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
+from itertools import islice
 from typing import Any, Literal
+from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,6 +56,10 @@ class Period:
         Mean; None where no probability is watched.
     evidence
         Of each bet.
+    returned
+        How many of the rows are of clusters that came before, which add no evidence.
+    clusters
+        Checksums of the names of the clusters that came first in it.
     sha256
         Hash of its file, where files are the periods.
     """
@@ -65,12 +71,14 @@ class Period:
     error: float
     log_loss: float | None
     evidence: tuple[float, ...]
+    returned: int = 0
+    clusters: tuple[int, ...] = ()
     sha256: str | None = None
 
     @property
     def gap(self) -> float:
-        """Observed minus predicted."""
-        return self.observed - self.predicted
+        """Predicted minus observed."""
+        return self.predicted - self.observed
 
 
 def _range(first: str, last: str) -> str:
@@ -356,9 +364,16 @@ def _utc(text: str) -> datetime:
 
 
 def periods_of(
-    predictions: Predictions, watch: Watched, when: Calendar, settings: MonitorSettings
+    predictions: Predictions,
+    watch: Watched,
+    when: Calendar,
+    settings: MonitorSettings,
+    before: Sequence[Period] = (),
 ) -> dict[str | None, list[Period]]:
     """Return the periods that have rows, in order: those of all rows, then those of each slice.
+
+    Rows of a cluster that came in an earlier period, or in those `before`, add no evidence: evidence adds up
+    only if each period is fair given all that came before, and what such rows have in common is unknown.
 
     Raises
     ------
@@ -368,57 +383,56 @@ def periods_of(
     rows = np.ones(len(when.codes), np.bool_) if watch.chosen is None else watch.chosen
     code, known = when.codes[rows], len(when.names)
     require_clusters(predictions, settings.cluster)
-    clusters = None
+    clusters, new, firsts = None, np.ones(len(code), np.bool_), [()] * known
     if settings.cluster is not None:
-        clusters = np.unique(predictions.column(settings.cluster), return_inverse=True)[1][rows]
-    by_value: dict[str | None, list[Period]] = {None: _periods(watch, code, clusters, when.names)}
+        names, clusters = np.unique(predictions.column(settings.cluster)[rows], return_inverse=True)
+        sums = np.array([crc32(str(name).encode()) for name in names.tolist()], np.int64)
+        first = np.full(len(names), known)
+        np.minimum.at(first, clusters, np.where(code < 0, known, code))
+        first[np.isin(sums, [one for period in before for one in period.clusters])] = -1
+        new, firsts = code == first[clusters], [tuple(sums[first == n].tolist()) for n in range(known)]
+    pairs = zip(_periods(watch, code, clusters, new, when.names), firsts, strict=True)
+    by_value: dict[str | None, list[Period]] = {
+        None: [replace(one, clusters=own) for one, own in pairs if one.rows]
+    }
     if settings.by is not None:
         slices, numbers = slice_numbers(predictions, settings.by)
         joint = np.where(code < 0, -1, numbers[rows] * known + code)
-        every = _periods(watch, joint, clusters, [*when.names] * len(slices), all_of_them=True)
-        parts = [(part.value, every[n * known : (n + 1) * known]) for n, part in enumerate(slices)]
-        kept = {value: [one for one in part if one.rows] for value, part in parts}
-        first = {value: when.names.index(part[0].name) for value, part in kept.items() if part}
-        by_value |= {value: kept[value] for value in sorted(first, key=lambda value: (first[value], value))}
+        every = iter(_periods(watch, joint, clusters, new, [*when.names] * len(slices)))
+        parts = {part.value: [one for one in islice(every, known) if one.rows] for part in slices}
+        starts = sorted((when.names.index(own[0].name), value) for value, own in parts.items() if own)
+        by_value |= {value: parts[value] for _, value in starts}
     return by_value
 
 
 def _periods(
-    watch: Watched,
-    codes: Positions,
-    clusters: Positions | None,
-    names: Sequence[str],
-    *,
-    all_of_them: bool = False,
+    watch: Watched, codes: Positions, clusters: Positions | None, new: NDArray[np.bool_], names: Sequence[str]
 ) -> list[Period]:
     inside = codes >= 0
-    code, score, outcome = codes[inside], watch.score[inside], watch.outcome[inside]
+    code, score, outcome, new = codes[inside], watch.score[inside], watch.outcome[inside], new[inside]
     counts = None if watch.counts is None else watch.counts[inside]
-    groups = None if clusters is None else clusters[inside]
-    test = Hypothesis(*(values[inside] for values in vars(watch.hypothesis).values()))
+    test = Hypothesis(*(values[inside][new] for values in vars(watch.hypothesis).values()))
+    units = None if clusters is None else Units.of(len(code), clusters[inside] * len(names) + code)
 
     def sums(values: Any) -> Doubles:
         weighted = values if counts is None else values * counts
         return np.bincount(code, weighted, len(names)).astype(np.float64)
 
-    e_values = evidence(test, outcome, code, len(names), groups, counts)
-    rows = sums(np.ones(len(code)))
+    e_values = evidence(test, outcome[new], code[new], len(names), units and units.among(new), counts)
+    rows, returned = sums(np.ones(len(code))), sums(~new).astype(np.int64)
     with np.errstate(divide="ignore", invalid="ignore"):
         loss = np.where(outcome > 0, -outcome * np.log(score), 0.0)
         loss += np.where(outcome < 1, (outcome - 1) * np.log1p(-score), 0.0)
         means = [sums(values) / rows for values in (score, outcome, loss)]
         variance = sums(score * (1 - score))
-        if groups is not None:
-            units = Units.of(len(code), code * (groups.max(initial=0) + 1) + groups)
+        if units is not None:
             assert units.names is not None
-            own_gaps = np.square(units.sums(outcome - score))
-            of = units.names // (groups.max(initial=0) + 1)
-            variance = np.bincount(of, own_gaps, len(names)).astype(np.float64)
+            squares = np.square(units.sums(outcome - score))
+            variance = np.bincount(units.names % len(names), squares, len(names)).astype(np.float64)
         errors = np.sqrt(variance) / rows
     of_loss = watch.what in ("probability", "confidence")
-    columns = [values.tolist() for values in (rows.astype(np.int64), *means, errors, e_values)]
-    every = [
-        Period(name, n, predicted, observed, error, loss if of_loss else None, tuple(bets))
-        for name, n, predicted, observed, loss, error, bets in zip(names, *columns, strict=True)
+    columns = [values.tolist() for values in (rows.astype(np.int64), *means, errors, e_values, returned)]
+    return [
+        Period(name, n, predicted, observed, error, loss if of_loss else None, tuple(bets), back)
+        for name, n, predicted, observed, loss, error, bets, back in zip(names, *columns, strict=True)
     ]
-    return every if all_of_them else [one for one in every if one.rows]

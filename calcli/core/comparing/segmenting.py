@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -34,25 +35,17 @@ def find_segments(predictions: Predictions, settings: SegmentSettings) -> Search
     if not known and (settings.metric != "gap" or settings.after == "none"):
         what = "--after none" if settings.metric == "gap" else f"--metric {settings.metric}"
         raise UsageError(f"{path} has no probabilities; leave out {what}")
-    score, outcome, _ = looked_at(predictions)
+    score, outcome, _ = looked_at(replace(predictions, weights=None))
     if settings.after == "affine" and outcome.min() == outcome.max():
         raise InputError(f"{path}: all outcomes are alike; expected some of each")
     require_clusters(predictions, settings.cluster)
     clusters = predictions.column_if(settings.cluster)
     graded = ((outcome != 0) & (outcome != 1)).any()
     units = Units.of(len(score), clusters) if clusters is not None or graded else None
-    result = search(
-        log_odds(score),
-        outcome,
-        partitions(predictions, settings),
-        recalibrated=settings.after if known else "mean",
-        metric=settings.metric,
-        min_rows=settings.min_rows,
-        level=settings.level,
-        draws=settings.draws,
-        seed=settings.seed,
-        units=units,
-    )
+    names = ("metric", "min_rows", "level", "draws", "seed")
+    options = {name: getattr(settings, name) for name in names} | {"weights": predictions.weights}
+    after, parts = settings.after if known else "mean", partitions(predictions, settings)
+    result = search(log_odds(score), outcome, parts, recalibrated=after, units=units, **options)
     if not result.segments:
         unit = "rows" if settings.cluster is None else f"values of {settings.cluster}"
         raise InputError(
@@ -66,14 +59,10 @@ def partitions(predictions: Predictions, settings: SegmentSettings) -> list[Part
     singles = [_partition(predictions, name, settings.parts) for name in dict.fromkeys(settings.columns)]
     pairs = []
     for one, other in combinations(singles, 2) if settings.depth > 1 else ():
-        joint = one.codes * len(other.names) + other.codes
-        known, codes = np.unique(joint, return_inverse=True)
-        pairs.append(
-            Partition(
-                [f"{one.names[n // len(other.names)]}, {other.names[n % len(other.names)]}" for n in known],
-                codes,
-            )
-        )
+        wide = len(other.names)
+        joint, codes = np.unique(one.codes * wide + other.codes, return_inverse=True)
+        names = [f"{one.names[n // wide]}, {other.names[n % wide]}" for n in joint]
+        pairs.append(Partition(names, codes))
     return [*singles, *pairs]
 
 

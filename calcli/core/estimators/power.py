@@ -170,7 +170,7 @@ def _redraws(evidence: Evidence, rows: int, sign: int) -> Redraws | None:
 
 def _counts(pilot: Influences) -> tuple[int, int] | None:
     """Return how often the candidate alone and the baseline alone is right, if shares of rows differ."""
-    if pilot.share is not None or pilot.lost:
+    if pilot.lost or (pilot.share is not None and np.ptp(pilot.share) > 1e-9 / pilot.number):
         return None
     each = pilot.of_units * pilot.number + pilot.value
     whole = np.rint(each)

@@ -5,9 +5,11 @@ what the rows of a segment are off by, less what the fit of the recalibration ta
 estimated nuisance parameters). Outcomes are drawn from the recalibrated predictions again and again: the
 largest statistic of all segments is compared with the largest of each draw, which pays exactly for how many
 there are and how they overlap, and whose quantile makes intervals that hold for all of them (max-T: Westfall
-& Young 1993). The segment that is off most then gets a shift of its own, for the log-loss a line, and the
-others are looked at again. Of rows that depend on each other, what clusters are off by gets random signs,
-each as a whole (wild bootstrap: Wu 1986; Cameron, Gelbach & Miller 2008).
+& Young 1993). Those of gaps are score intervals of the observed frequency (Wilson 1927), whose variance is
+that of the frequency asked about and not of the predicted one. The segment that is off most then gets a shift
+of its own, for the log-loss a line, and the others are looked at again. Of rows that depend on each other,
+what clusters are off by gets random signs, each as a whole (wild bootstrap: Wu 1986; Cameron, Gelbach &
+Miller 2008).
 """
 
 from __future__ import annotations
@@ -15,15 +17,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from calcli.core.calibrators.fit.logistic import LogisticLoss
 from calcli.core.calibrators.fit.newton import minimize
-from calcli.core.data.arrays import Array, Doubles, Positions, Stream, generator
+from calcli.core.data.arrays import Array, Doubles, Floats, Positions, Stream, generator
 from calcli.core.data.units import Units
+from calcli.core.estimators.intervals import TINY
 from calcli.core.estimators.power import POWER
 
 SegmentMetric = Literal["gap", "log_loss"]
@@ -63,13 +66,14 @@ class Segment:
     predicted, observed
         Mean recalibrated prediction, and mean outcome.
     value
-        Observed minus predicted; or by how much the log-loss of a row exceeds what its predictions expect.
+        Predicted minus observed; or by how much the log-loss of a row exceeds what its predictions expect.
     low, high
         The ends of its interval; those of all segments hold at once.
     p_value
         Corrected for all segments.
     detectable
-        The smallest value that a segment like this shows four times in five.
+        What is found four times in five: the smallest gap before the recalibration, which takes a part of it,
+        or value of the log-loss.
     """
 
     name: str
@@ -117,6 +121,7 @@ def search(
     draws: int = 499,
     seed: int = 0,
     units: Units | None = None,
+    weights: Floats | None = None,
 ) -> Search:
     """Find the segments that are off beyond chance.
 
@@ -140,7 +145,10 @@ def search(
         How often outcomes are drawn, and by which chance.
     units
         Rows that depend on each other, whose signs are drawn in place of outcomes; None if none do.
+    weights
+        (n,) of the rows, which must not depend on their outcomes; None if all count alike.
     """
+    weight = np.ones(len(log_odds)) if weights is None else weights / weights.mean()
     features = np.ones((len(log_odds), 0 if recalibrated == "none" else 1))
     if recalibrated == "affine":
         features = np.stack([features[:, 0], log_odds], axis=1)
@@ -150,7 +158,7 @@ def search(
     beyond: list[Segment] = []
     for look in range(LOOKS + 1):
         rng = generator(seed, Stream.OUTCOMES, look)
-        seen = _look(features, offset, outcome, known, metric, draws, level, rng, units)
+        seen = _look(features, offset, outcome, weight, known, metric, draws, level, rng, units)
         first = first or seen
         if not seen or seen[0].p_value > 1 - level or look == LOOKS:
             break
@@ -221,6 +229,7 @@ def _look(
     features: Doubles,
     offset: Doubles,
     outcome: Array,
+    weight: Doubles,
     known: Kept,
     metric: SegmentMetric,
     draws: int,
@@ -231,24 +240,37 @@ def _look(
     """Return all segments beside what is fitted, the furthest from chance first."""
     rows, (fit, width) = len(outcome), (offset, features.shape[1])
     if width:
-        loss = LogisticLoss(features, outcome, np.full(rows, 1 / rows), offset)
+        loss = LogisticLoss(features, outcome, weight / rows, offset)
         loss.add_ridge(np.zeros(width), np.array(RIDGE / rows))
         fit = offset + features @ minimize(loss, loss.centre, GRADIENT).x
     prob = 1 / (1 + np.exp(-fit))
     spread, slope = prob * (1 - prob), -fit if metric == "log_loss" else np.ones(rows)
-    inner = np.linalg.inv(features.T @ (spread[:, None] * features) + RIDGE * np.eye(width))
-    crossed = np.zeros((len(known.names), width))
-    for column in range(width):
-        crossed[:, column] = known.sums(spread * slope * features[:, column])
-    taken = crossed @ inner
+
+    def crossed(values: Doubles) -> Doubles:
+        sums = [known.sums(values * column) for column in features.T]
+        return np.stack(sums, axis=1) if sums else np.zeros((len(known.names), 0))
+
+    inner = np.linalg.inv(features.T @ ((weight * spread)[:, None] * features) + RIDGE * np.eye(width))
+    taken = crossed(weight * spread * slope) @ inner
 
     def statistics(residual: Doubles) -> Doubles:
-        return known.sums(slope * residual) - taken @ (residual @ features)
+        return known.sums(weight * slope * residual) - taken @ ((weight * residual) @ features)
 
-    residual, observed = outcome - prob, statistics(outcome - prob)
+    def variances(of_rows: Doubles) -> tuple[Doubles, Doubles]:
+        """Return what the rows inside and outside of segments bring to the variance of the statistics."""
+        values = weight**2 * of_rows
+        inside, outside = known.sums(values * slope**2), np.zeros(len(taken))
+        for column, share in zip(features.T, taken.T, strict=True):
+            product = np.vecdot(crossed(values * column), taken)
+            inside += share * (product - 2 * known.sums(values * slope * column))
+            outside += share * (taken @ ((values * column) @ features) - product)
+        return np.maximum(inside, 0), np.maximum(outside, 0)
+
+    residual = outcome - prob
+    observed, (inside, outside) = statistics(residual), variances(spread)
     if units is None:
         nulls = np.stack([statistics((rng.random(rows) < prob) - prob) for _ in range(draws)])
-        sd = np.sqrt(np.maximum(known.sums(spread * slope**2) - np.vecdot(taken, crossed), 0))
+        sd = np.sqrt(inside + outside)
     else:  # draws of their own for what all are divided by: those that are compared stay alike
         signs = (2.0 * rng.integers(0, 2, units.number)[units.of_row] - 1 for _ in range(2 * draws))
         nulls, scale = np.split(np.stack([statistics(sign * residual) for sign in signs]), 2)
@@ -259,16 +281,60 @@ def _look(
     at = np.abs(observed / sd)
     reach = float(np.quantile(largest, level))
     p_values = (1 + (largest[:, None] >= at).sum(axis=0)) / (1 + draws)
-    sizes = known.sums(np.ones(rows))
-    mean, detectable = known.sums(prob) / sizes, (reach + SEEN) * sd / sizes
-    if metric == "gap":  # outcomes vary more where their mean is nearer to 1/2
+
+    of_rows = np.stack([weight, weight**2, weight * prob, weight * outcome])
+    sums = np.stack([known.sums(values) for values in of_rows])
+    sizes, (mean, share), seen = sums[0], sums[2:] / sums[0], variances(np.square(residual))
+    off, reached = observed / sizes, reach * sd / sizes
+    grown = 1.0 if units is None else sd**2 / np.maximum(sum(seen), TINY)  # as rows of a unit are alike
+    value, low, high, detectable = off, off - reached, off + reached, reached + SEEN * sd / sizes
+    if metric == "gap":
+        kept = 1 - np.vecdot(taken, crossed(weight * spread)) / known.sums(weight * spread)
         for _ in range(STEPS):
-            moved = mean + np.minimum(detectable, np.abs(mean - 0.5)) * np.sign(0.5 - mean)
-            detectable = (reach + SEEN * np.sqrt(moved * (1 - moved) / (mean * (1 - mean)))) * sd / sizes
-    columns = (
-        sizes.astype(np.intp), mean, known.sums(outcome) / sizes, observed / sizes,
-        (observed - reach * sd) / sizes, (observed + reach * sd) / sizes, p_values, detectable,
-    )  # fmt: skip
+            varied = np.sqrt(grown * (inside * _wider(mean, detectable) + outside)) / sizes
+            recalibrated = reached * np.sqrt(_wider(mean, (1 - kept) * detectable))
+            detectable = (recalibrated + SEEN * varied) / np.maximum(kept, TINY)
+        most, others = variances(np.ones(rows)), of_rows.sum(axis=1, keepdims=True) - sums
+        below, above = _distances(sums, inside, seen[0], most[0], reach**2 * grown)
+        less, more = _distances(others, outside, seen[1], most[1], reach**2 * grown)
+        value, low, high = -off, -off - np.hypot(above, less) / sizes, np.hypot(below, more) / sizes - off
+        beyond = p_values <= 1 - level  # whose variance at no gap is known: what is proven stays so
+        low = np.where(beyond & (value > 0), np.maximum(low, 0), low)
+        high = np.where(beyond & (value < 0), np.minimum(high, 0), high)
+    count = known.sums(np.ones(rows)).astype(np.intp)
+    columns = count, mean, share, value, low, high, p_values, detectable
     names, values = known.names, [column.tolist() for column in columns]
     order = np.argsort(-at, kind="stable")
     return [Segment(names[n], *(column[n] for column in values)) for n in order.tolist() if moves[n]]
+
+
+def _wider(mean: Doubles, gap: Doubles) -> Doubles:
+    """Return by what factor outcomes vary more whose mean is by a gap nearer to 1/2."""
+    moved = mean + np.minimum(gap, np.abs(mean - 0.5)) * np.sign(0.5 - mean)
+    return moved * (1 - moved) / np.maximum(mean * (1 - mean), TINY)
+
+
+def _distances(
+    sums: Doubles, expected: Doubles, seen: Doubles, most: Doubles, square: Any
+) -> tuple[Doubles, Doubles]:
+    """Return how far statistics go down and up with the ends of score intervals of what some rows show.
+
+    Parameters
+    ----------
+    sums
+        (4, s) of the rows: weights, their squares, weighted predictions and outcomes.
+    expected, seen, most
+        (s,) variances that the rows bring if they are as predicted, by their residuals, and at 1 each.
+    square
+        Of the quantile.
+    """
+    size, squares = sums[:2]
+    mean, share = sums[2:] / size
+    each = np.maximum(
+        expected / np.maximum(mean * (1 - mean), TINY),
+        (seen - most * (share - mean) ** 2) / np.maximum(share * (1 - share), TINY),
+    )
+    a = square * np.minimum(each / np.maximum(most, TINY), 1) * squares / size**2
+    middle, root = share + a / 2, np.sqrt(a**2 / 4 + a * share * (1 - share))
+    scale = size * np.sqrt(most / squares)
+    return scale * (share - (middle - root) / (1 + a)), scale * ((middle + root) / (1 + a) - share)

@@ -32,6 +32,7 @@ BETS = np.array(
     ]
 )
 AT_ONCE = 1 << 20  # numbers
+LATER = 1.0  # evidence by which a start after the first period has to explain more than that one
 RIDGE, GRADIENT = 1e-3, 1e-12  # of the fit to a reference
 
 
@@ -136,7 +137,7 @@ def evidence(
     outcome: Array,
     period: Positions,
     periods: int,
-    clusters: Positions | None = None,
+    units: Units | None = None,
     counts: Array | None = None,
 ) -> Doubles:
     """Return the (periods, bets) evidence of rows.
@@ -151,27 +152,23 @@ def evidence(
         (n,) number of the period of each row.
     periods
         How many there are.
-    clusters
-        (n,) numbers: rows of one period that share one depend on each other; None if none do.
+    units
+        Rows of one period that depend on each other; None if none do.
     counts
         (n,) how many rows each stands for; None for one.
     """
-    total = np.zeros((periods, len(BETS)))
-    group, groups = period, periods
-    if clusters is not None:
-        known, group = np.unique(period * (clusters.max(initial=0) + 1) + clusters, return_inverse=True)
-        groups = len(known)
-        total, sizes = np.zeros((groups, len(BETS))), np.bincount(group)
+    group, groups = (period, periods) if units is None else (units.of_row, units.number)
+    total = np.zeros((groups, len(BETS)))
     for rows in batches(len(outcome), len(BETS), AT_ONCE):
         part = Hypothesis(hypothesis.log_odds[rows], hypothesis.low[rows], hypothesis.high[rows])
         log_factors = part.log_factors(outcome[rows])
-        log_factors = log_factors if clusters is None else np.exp(log_factors)
+        log_factors = log_factors if units is None else np.exp(log_factors)
         log_factors = log_factors if counts is None else log_factors * counts[rows, None]
         total += np.stack([np.bincount(group[rows], column, groups) for column in log_factors.T], axis=1)
-    if clusters is None:
+    if units is None:
         return total
-    means = np.log(total / sizes[:, None])
-    of = known // (clusters.max(initial=0) + 1)
+    means, of = np.log(total / np.bincount(group)[:, None]), np.zeros(groups, np.intp)
+    of[group] = period
     return np.stack([np.bincount(of, column, periods) for column in means.T], axis=1)
 
 
@@ -207,9 +204,12 @@ class Change:
 
 
 def change(evidence: Doubles) -> Change:
-    """Return what explains (periods, bets) evidence best."""
-    starts = np.arange(1, len(evidence) + 1)
-    terms = np.cumsum(evidence[::-1], axis=0)[::-1] - np.log(starts * (starts + 1))[:, None]
+    """Return what explains (periods, bets) evidence best.
+
+    Starts after the first period have a price in common: one that rises with the start belongs to the alarm.
+    """
+    terms = np.cumsum(evidence[::-1], axis=0)[::-1].copy()
+    terms[1:] -= LATER
     start, bet = np.unravel_index(terms.argmax(), terms.shape)
     return Change(int(start), *BETS[bet].tolist())
 

@@ -37,10 +37,6 @@ from calcli.core.language.errors import InputError, UsageError
 BAND_ROWS = 50_000  # above which the exact band takes long, and the martingale is used
 HALVINGS = 20  # of the logarithm of the level of each size
 NEGLIGIBLE = 1e-25  # a probability that counts as dead: this errs on the safe side
-LONGEST = 10_000_000  # rows up to which is looked for how many it takes
-COARSE = 50  # parts of the rows it takes, within which they are told
-REDRAWS, MOST_CELLS = 200, 500  # of the rows at hand, by confidence
-POWER = 0.8  # share of the redraws in which something is promised
 STEPS = 1_000  # of error rates, of which the least is looked for
 BOUNDED = 20  # sizes whose bounds are computed exactly, the lowest by Wilson's
 
@@ -160,8 +156,6 @@ class Found:
         for is.
     least_rows
         Rows without an error that any promise takes.
-    rows_needed
-        With how many rows like these it would be promised four times in five; None if with none.
     """
 
     value: str | None
@@ -172,7 +166,6 @@ class Found:
     errors: int
     least_error: float | None
     least_rows: int
-    rows_needed: int | None
 
     @property
     def accepted(self) -> Interval:
@@ -204,10 +197,9 @@ def find_threshold(
     bare = math.ceil(math.log(delta) / math.log1p(-max_error))
     if last is None:
         least = _least_error(sizes, errors, rows, level)
-        more = _rows_needed(sizes, errors, max_error, level)
-        return Found(value, None, level, rows, 0, 0, least, bare, more)
+        return Found(value, None, level, rows, 0, 0, least, bare)
     at = float(np.partition(scores, rows - sizes[last])[rows - sizes[last]])
-    return Found(value, at, level, rows, int(sizes[last]), int(errors[last]), None, bare, None)
+    return Found(value, at, level, rows, int(sizes[last]), int(errors[last]), None, bare)
 
 
 def find_recall_threshold(scores: Doubles, max_error: float, level: float, value: str | None = None) -> Found:
@@ -227,10 +219,10 @@ def find_recall_threshold(scores: Doubles, max_error: float, level: float, value
     borne = bisect_right(range(rows), max_error, key=lambda below: share_most(below, rows, delta))
     if not borne:  # not even no row below
         least = math.ceil(share_most(0, rows, delta) * STEPS) / STEPS
-        return Found(value, None, level, rows, 0, 0, least, bare, bare)
+        return Found(value, None, level, rows, 0, 0, least, bare)
     at = float(np.partition(scores, borne - 1)[borne - 1])
     errors = int(np.count_nonzero(scores < at))
-    return Found(value, at, level, rows, rows - errors, errors, None, bare, None)
+    return Found(value, at, level, rows, rows - errors, errors, None, bare)
 
 
 def ends_of_ties(scores: Doubles, wrong: Array) -> tuple[Positions, Positions]:
@@ -275,47 +267,6 @@ def _least_error(sizes: Positions, errors: Positions, rows: int, level: float) -
     return min(high, STEPS) / STEPS
 
 
-def _rows_needed(sizes: Positions, errors: Positions, max_error: float, level: float) -> int | None:
-    """Return about how many rows are accepted somewhere with a probability of `POWER`; None if none are.
-
-    They are drawn from those at hand and an error more among the most confident ones, which might have been
-    seen. None are if the frequencies of these rows are too uncertain for any rate as low (Bayesian bootstrap,
-    Rubin 1981).
-    """
-    chosen = np.unique(np.linspace(0, len(sizes) - 1, MOST_CELLS).round().astype(np.intp))
-    wrong = np.diff(errors[chosen], prepend=0)
-    right = np.diff(sizes[chosen], prepend=0) - wrong
-    wrong[0] += 1
-    seen, cells = np.concatenate([right, wrong]), len(chosen)
-    drawn = generator(0, Stream.POWER).standard_gamma(seen, (REDRAWS, 2 * cells))
-    false = np.cumsum(drawn[:, cells:], axis=1)
-    if (false < max_error * (np.cumsum(drawn[:, :cells], axis=1) + false)).any(axis=1).mean() < POWER:
-        return None
-
-    def enough(number: int, most: int) -> bool:
-        """Tell of a number of rows, with the level of each size that `most` rows have."""
-        counts = generator(0, Stream.POWER, number).multinomial(number, seen / seen.sum(), REDRAWS)
-        below = np.cumsum(counts[:, cells:], axis=1)
-        looked_at = np.cumsum(counts[:, :cells], axis=1) + below
-        if most > BAND_ROWS:
-            needed = band_sizes(max_error, most, level)
-        else:
-            needed = _sizes(max_error, number, _level_of_each(max_error, most, 1 - level))
-        known = np.append(needed, np.iinfo(np.intp).max)
-        return bool((looked_at >= known[np.minimum(below, len(needed))]).any(axis=1).mean() >= POWER)
-
-    low, high = 0, int(sizes[-1])
-    while not enough(high, high):
-        low, high = high, 2 * high
-        if high > LONGEST:
-            return None
-    most = high
-    while high - low > max(1, low // COARSE):
-        middle = (low + high) // 2
-        low, high = (low, middle) if enough(middle, most) else (middle, high)
-    return max(high, int(sizes[-1]) + 1)
-
-
 def one_of_each(units: Array, rng: np.random.Generator) -> Positions:
     """Return one row of each cluster, drawn at random: (u,) positions in (n,) names of clusters."""
     order = rng.permutation(len(units))
@@ -343,7 +294,6 @@ class FoundObject(TypedDict):
     accepted_share: ShareObject | None
     least_error: float | None
     least_rows: int
-    rows_needed: int | None
 
 
 class ThresholdRows(FitRows):

@@ -365,8 +365,7 @@ def load_threshold(path: str | Path) -> Threshold:
 
 
 def _threshold(document: Mapping[str, Any]) -> Threshold:
-    kept = ({k: v for k, v in one.items() if k != "accepted_share"} for one in document["thresholds"])
-    promises = [Found(**one) for one in kept]
+    promises = [Found(**{k: one[k] for k in Found.__dataclass_fields__}) for one in document["thresholds"]]
     for sound, wrong in (
         (document["of"] == "confidence", f"a threshold of {document['of']}, not of the confidence"),
         (document["kind"] in get_args(Kind), "the scores are of no known kind"),

@@ -90,7 +90,8 @@ def test_rows_of_a_cluster_count_by_the_mean_of_their_factors():
     for t in range(2):
         for one in range(7):
             expected[t] += np.log(factors[(cluster == one) & (period == t)].mean(axis=0))
-    np.testing.assert_allclose(evidence(hypothesis, outcome, period, 2, cluster), expected, rtol=1e-9)
+    units = Units.of(60, 10 * period + cluster)
+    np.testing.assert_allclose(evidence(hypothesis, outcome, period, 2, units), expected, rtol=1e-9)
 
 
 def test_the_e_value_is_the_mean_over_bets_and_weighted_starts():

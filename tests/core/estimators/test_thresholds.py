@@ -12,10 +12,8 @@ from scipy.stats import beta, binom
 from calcli.core.estimators import thresholds
 from calcli.core.estimators.thresholds import (
     band_sizes,
-    ends_of_ties,
     find_recall_threshold,
     find_threshold,
-    last_accepted,
     make_threshold,
     one_of_each,
 )
@@ -40,23 +38,6 @@ def test_the_fixed_check():
     assert find_threshold(*fixed_rows(), none.least_error, 0.95).threshold is not None
     assert find_threshold(*fixed_rows(), none.least_error - 0.001, 0.95).threshold is None
     assert none.least_error == pytest.approx(0.079)
-
-
-def test_so_many_rows_like_these_are_promised_in_most_redraws():
-    scores, wrong = fixed_rows()
-    number = find_threshold(scores[:600], wrong[:600], 0.1, 0.95).rows_needed
-    rng, promised, needed = np.random.default_rng(1), 0, band_sizes(0.1, number, 0.95)
-    for _ in range(100):
-        rows = rng.integers(0, 600, number)
-        promised += last_accepted(*ends_of_ties(scores[rows], wrong[rows]), needed) is not None
-    assert promised >= 70  # 80 are asked for; fewer happen once in a hundred times
-
-
-def test_rows_that_are_all_too_often_wrong_are_never_enough():
-    rng = np.random.default_rng(0)
-    scores = rng.random(2000)
-    found = find_threshold(scores, np.arange(2000) % 10 < 2, 0.05, 0.95)
-    assert (found.threshold, found.rows_needed) == (None, None)
 
 
 def critical(level, rows, rate):
@@ -126,9 +107,9 @@ def test_extremes():
     assert find_threshold(np.linspace(0.5, 1, 100), right, 0.05, 0.95).threshold == 0.5
     assert find_threshold(ones, right, 0.05, 0.95).threshold == 0.7
     wrong = find_threshold(ones, ~right, 0.05, 0.95)
-    assert (wrong.threshold, wrong.rows_needed, wrong.least_error) == (None, None, 1.0)
+    assert (wrong.threshold, wrong.least_error) == (None, 1.0)
     one = find_threshold(ones[:1], right[:1], 0.05, 0.95)
-    assert (one.threshold, one.rows_needed) == (None, None)
+    assert one.threshold is None
     assert one.least_error == pytest.approx(0.95)  # Clopper and Pearson's bound of 0 of 1
 
 
@@ -203,7 +184,7 @@ def test_a_recall_needs_rows_of_its_class(predict):
     labels = np.repeat([0, 1], [3000, 58])
     rows = predict(np.tile([0.6, 0.4], (3058, 1)), labels)
     (found,) = make_threshold(rows, 0.05, target="recall:1").found
-    assert (found.threshold, found.rows, found.least_rows, found.rows_needed) == (None, 58, 59, 59)
+    assert (found.threshold, found.rows, found.least_rows) == (None, 58, 59)
     assert found.least_error == pytest.approx(1 - 0.05 ** (1 / 58), abs=1e-3)
     (other,) = make_threshold(rows, 0.05, target="recall:0").found
     assert (other.threshold, other.errors, other.rows) == (0.6, 0, 3000)
