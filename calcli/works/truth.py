@@ -22,11 +22,10 @@ from calcli.core.problems.lenses import (
     VectorLens,
     VectorProblem,
     between,
-    find_lens,
-    members_by_name,
     recursive_partition,
 )
 from calcli.core.problems.problem import segment_sums
+from calcli.core.state.needs import through
 
 CELLS = 400  # of predictions that do not repeat, over which posteriors are averaged
 ROUNDING = 1e-12  # an error of less is none
@@ -210,10 +209,7 @@ def known_problem(predictions: Predictions, posteriors: Doubles, lens: str, sett
     UsageError
         If there is no such lens.
     """
-    groups = members_by_name(settings.groups, predictions.classes)
-    table = _Expected(
-        find_lens(predictions.resolve_lens(lens), predictions.n_classes, groups), predictions, posteriors
-    )
+    table = _Expected(through(lens, predictions, settings).lens, predictions, posteriors)
     sweep(predictions, [table])
     return table.known
 
