@@ -120,6 +120,8 @@ def _gain(estimate: Estimate, classes: int, all_right: bool, taught: str) -> Gai
         return Gain(f"{nothing}; a share slightly below zero is normal for calibrated probabilities.")
     wins = f"{_with_error(share, estimate)} of the {score} {change}"
     if all_right or not abs(share) > CHANCE * estimate.parts["relative_standard_error"]:
+        if share < 0:
+            return Gain(f"No gain can be shown with so few rows: {by} {change}.")
         undone = ": no prediction is wrong, and a single error could undo it" if all_right else ""
         return Gain(f"{_capitalized(by)} gains {wins}, which may be chance{undone}.")
     if share < HARM:

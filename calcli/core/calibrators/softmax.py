@@ -206,14 +206,12 @@ class DPAffine(LinearSoftmax):
     Learns: softmax(alpha log q + beta)
     Keeps: with two classes, the order of the rows while the map is increasing
     Source: Ferrer & Ramos 2024
-    Misses: a calibration error is not a proper score: useless probabilities may be right on average
-        within bins; log_loss sees sharpness as well
+    Misses: errors that are not linear in the log-probabilities; structured and isotonic see them
 
     Parameters
     ----------
-    score : {"log_loss", "brier", "ece", "ece_l2", "cw_ece", "cw_ece_l2"}
-        What is minimized. The Brier score is not convex: its minimum nearest to that of the log-loss. A
-        calibration error is looked for in a box around that, by a grid that a note gives; see `Temperature`.
+    score : {"log_loss", "brier"}
+        What is minimized. The Brier score is not convex: its minimum nearest to that of the log-loss.
 
     References
     ----------
