@@ -11,7 +11,17 @@ from scipy import stats
 from sklearn.metrics import average_precision_score, brier_score_loss, log_loss, roc_auc_score
 
 from calcli.core.estimators.intervals import Interval
-from tests.benchmarks import choices, comparisons, ordered, plans, promises, segmented, streams, widths
+from tests.benchmarks import (
+    accidents,
+    choices,
+    comparisons,
+    ordered,
+    plans,
+    promises,
+    segmented,
+    streams,
+    widths,
+)
 from tests.benchmarks.cells import ERRORS, KINDS, SURE, Cell, Found, drawn, every_cell
 from tests.benchmarks.coverage import (
     FIXED,
@@ -144,6 +154,15 @@ def test_the_guide_shows_how_often_comparisons_are_right():
             count = round(cell[what] * cell["sets"])
             assert stats.binomtest(count, cell["sets"], 0.05, "greater").pvalue > 0.01, what
         assert cell["power"] > 0.3 * cell["power, uncorrected"]
+
+
+def test_the_guide_shows_which_accidents_a_first_policy_catches():
+    found, text = Kept(accidents.RESULTS).found, accidents.PAGE.read_text(encoding="utf-8")
+    assert accidents.refreshed(text, found) == text
+    for one in found.values():
+        assert one["nothing happened"] == ["passes"] * 2
+        caught = [sum(cells[way] != "passes" for cells in one.values()) for way in (0, 1)]
+        assert caught[0] < caught[1]
 
 
 def test_the_guide_shows_how_often_plans_are_enough():

@@ -9,13 +9,13 @@ from collections.abc import Container, Mapping, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from typing import Any
 
-from calcli.core.comparing.redraws import KEPT, REDRAWS, Slack, slack_of
+from calcli.core.comparing.redraws import KEPT, REDRAWS, Slack, first_metrics, slack_of
 from calcli.core.estimators.intervals import level_percent
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.evaluating.results import Estimate, Evaluation
 from calcli.core.language.errors import InputError
 from calcli.core.language.expressions import WRONG_RIGHT
-from calcli.core.language.settings import IN_ORDER, PairSettings
+from calcli.core.language.settings import IN_ORDER, PairSettings, Settings
 from calcli.core.language.text import apart, number, percent, plain
 from calcli.io.options import ReadOptions
 from calcli.io.places.outputs import atomic_path
@@ -24,7 +24,6 @@ from calcli.io.saved.policies import parse_policy
 from calcli.report.estimates import ends, if_calibrated, value
 from calcli.work.check import against_baseline, checked_by
 
-FIRST_METRICS = ("log_loss", "brier", "accuracy", "auroc", "ece")
 HEAD = """\
 # Rules for `calcli check`, from the values of {path} ({rows:,} rows).
 # Limits leave room for chance: {kept} of {redraws:,} redraws of as many rows keep all of them. In a redraw
@@ -39,12 +38,12 @@ min_rows = {min_rows}  # with fewer rows nothing is judged
 """
 BASELINE = """\
 # Against a baseline: calcli check NEW --baseline OLD; rows are paired by their order, or with --key COLUMN.
+# These rules catch far more than limits do, as they compare the same rows: take out the # to switch them on.
 # A rule breaks when the data prove the new file worse by more than the margin. Where they prove neither that
 # nor the contrary it is undecided, and passes; with undecided = "fail" or "warn" it does not.
 """
-RULES_AGAINST = (
-    ("log_loss", "max_increase", '"2%"'),
-    ("accuracy", "max_decrease", "0.01"),
+AGAINST = {"log_loss": 'max_increase = "2%"'} | dict.fromkeys(
+    ("accuracy", "auroc", "average_precision"), "max_decrease = 0.01"
 )
 
 
@@ -61,25 +60,20 @@ def policy_for(
         If a file cannot be read, or gives no rule.
     """
     predictions = read(file, options)
-    evaluation = evaluate(predictions)
-    names = [name for name in FIRST_METRICS if name in evaluation.estimates]
-    slacks = slack_of(predictions, names)
-    rules = [] if baseline is None else [name for name, *_ in RULES_AGAINST]
+    evaluation = evaluate(predictions, Settings(first_metrics(predictions)))
+    slacks = slack_of(predictions, [one.metric.text for one in evaluation.estimates.values()])
     reading, second = options.given, predictions.classes[-1]
     by_name = predictions.classes not in (("0", "1"), (f"not {second}", second), WRONG_RIGHT)
     if predictions.n_classes == 2 and by_name:
         reading = reading | {"positive": second}
-    text = first_policy(evaluation, slacks, rules, reading)
-    if not tomllib.loads(text).get("rules"):
+    text = first_policy(evaluation, slacks, () if baseline is None else AGAINST, reading)
+    if not (rules := tomllib.loads(text).get("rules", [])):
         raise InputError(
             f"{file} gives no policy a rule: every score is infinite, undefined or too uncertain for a "
             "limit; write a policy by hand, or use other predictions"
         )
-    limits = ", ".join(
-        f"{rule['metric']} {number(slacks[rule['metric']].slack)}"
-        for rule in tomllib.loads(text)["rules"]
-        if rule.keys() & {"max", "min"}
-    )
+    limited = [rule["metric"] for rule in rules if rule.keys() & {"max", "min"}]
+    limits = ", ".join(f"{name} {number(slacks[name].slack)}" for name in limited)
     kept = f"limits leave what {percent(KEPT)} of {REDRAWS:,} redraws of as many rows keep: {limits}"
     said = [kept] if limits else []
     if baseline is None:
@@ -89,8 +83,7 @@ def policy_for(
     if broken := [one.rule for one in checked.outcomes if one.result == "failed"]:
         titles = ", ".join(rule.title for rule in broken)
         said.append(f"{file} is worse than {baseline}: these rules are left as comments: {titles}")
-        lost = {rule.metric.text for rule in broken}
-        text = first_policy(evaluation, slacks, [name for name in rules if name not in lost], reading)
+        text = first_policy(evaluation, slacks, AGAINST.keys() - {r.metric.text for r in broken}, reading)
     return text, said
 
 
@@ -114,14 +107,14 @@ def first_policy(
 ) -> str:
     """Return a commented policy that today's values pass, and as many new rows of the same kind.
 
-    Calibration errors only warn.
+    A limit that the constant answer would keep is left out.
 
     Parameters
     ----------
     evaluation
-        With the default metrics.
+        With the metrics that get a rule.
     slacks
-        What the limit of each of `FIRST_METRICS` leaves to chance.
+        What the limit of each leaves to chance.
     against
         The metrics whose rules against a baseline are active; the others are comments.
     reading
@@ -132,14 +125,15 @@ def first_policy(
     parts = [HEAD.format(path=path, **head)]
     if reading:
         parts.append("".join(["[reading]\n", *(f"{key} = {_toml(it)}\n" for key, it in reading.items())]))
-    estimates = {name: evaluation.estimates[name] for name in FIRST_METRICS if name in evaluation.estimates}
-    parts += [_first_rule(name, estimate, slacks[name]) for name, estimate in estimates.items()]
-    compared = []
-    for name, key, margin in RULES_AGAINST:
-        if name not in estimates or math.isfinite(estimates[name].value):
-            rule = f'[[rules]]\nmetric = "{name}"\n{key} = {margin}\n'
-            compared.append(rule if name in against else "".join(f"# {one}\n" for one in rule.splitlines()))
-    return "\n".join([*parts, BASELINE + "\n".join(compared)])
+    estimates = {one.metric.text: one for one in evaluation.estimates.values()}
+    compared = [
+        rule if name in against else "".join(f"# {line}\n" for line in rule.splitlines())
+        for name, margin in AGAINST.items()
+        if name in estimates and math.isfinite(estimates[name].value)
+        for rule in [f'[[rules]]\nmetric = "{name}"\n{margin}\n']
+    ]
+    parts.append(BASELINE + "\n".join(compared))
+    return "\n".join([*parts, *(_first_rule(name, one, slacks[name]) for name, one in estimates.items())])
 
 
 def _toml(value: bool | int | str | Sequence[str]) -> str:
@@ -161,14 +155,18 @@ def _first_rule(name: str, estimate: Estimate, slack: Slack) -> str:
     if not 0 < slack.slack < math.inf:
         return f"{today}: no limit for {name}, as redraws of these rows set none\n"
     today += f"; sd over redraws {number(slack.sd, digits=apart(slack.sd))}"
-    up = entry.direction == "lower"
-    limit = rounded_outward(estimate.value, slack.slack if up else -slack.slack)
-    least, most = map(float, entry.range.split(" to "))
-    if not least < float(limit) < most:
-        end = f"above {most:g}" if up else f"below {least:g}"
-        return f"{today}: no limit for {name}, which is never {end}\n"
-    warns = 'severity = "warning"\n' if entry.family.has_null else ""
-    return f'[[rules]]\n{today}\nmetric = "{name}"\n{"max" if up else "min"} = {limit}\n{warns}'
+    signs = {"lower": {"max": 1}, "higher": {"min": -1}}.get(entry.direction, {"max": 1, "min": -1})
+    limits = {key: rounded_outward(estimate.value, sign * slack.slack) for key, sign in signs.items()}
+    least, most = map(float, entry.range.partition(",")[0].split(" to "))
+    if not all(least < float(limit) < most for limit in limits.values()):
+        return f"{today}: no limit for {name}, which is never beyond {least:g} or {most:g}\n"
+    worst = min(entry.cost(float(limit)) for limit in limits.values())
+    if entry.target is None and not entry.family.has_null and entry.cost(slack.constant) <= worst:
+        same = number(slack.constant)
+        return f"{today}: no limit for {name}, as the same answer for every row, {same}, would pass\n"
+    return "\n".join(
+        ["[[rules]]", today, f'metric = "{name}"', *(f"{key} = {one}" for key, one in limits.items()), ""]
+    )
 
 
 def rounded_outward(value: float, slack: float) -> str:

@@ -7,7 +7,9 @@ import json
 import tomllib
 
 import numpy as np
+import pandas as pd
 import pytest
+from scipy.special import expit
 
 import calcli
 from calcli.io.saved.policies import read_report
@@ -143,8 +145,7 @@ def test_a_first_policy_leaves_slack_where_there_is_no_interval(run, tmp_path):
     sure.write_text("label,prob_0,prob_1\n" + "0,0.9,0.1\n1,0.2,0.8\n" * 50 + "0,0.15,0.85\n")
     done = run("check", "--init", sure, "--policy", "-")
     limits = {rule["metric"]: rule.get("max", rule.get("min")) for rule in tomllib.loads(done.out)["rules"]}
-    assert list(limits) == ["log_loss", "brier", "accuracy", "auroc", "ece"]
-    assert limits["accuracy"] < 1 - 6 / 101
+    assert list(limits) == ["log_loss", "auroc", "mean_gap", "ece"]
     assert limits["auroc"] < 0.95
     assert "no interval: effective sample size 1; sd over redraws 0.0" in done.out
     assert "limits leave what 97.5% of 1,999 redraws of as many rows keep: log_loss 0." in done.err
@@ -155,18 +156,25 @@ def test_a_first_policy_asks_nothing_of_a_class_that_may_be_missing(run, tmp_pat
     rows = "0,0.9,0.1\n0,0.8,0.2\n0,0.7,0.3\n" * 50 + "1,0.8,0.2\n1,0.4,0.6\n0,0.4,0.6\n"
     rare.write_text("label,prob_0,prob_1\n" + rows)
     out = run("check", "--init", rare, "--policy", "-").out
-    assert "auroc" not in [rule["metric"] for rule in tomllib.loads(out)["rules"]]
-    assert "no limit for auroc, as redraws of these rows set none" in out
+    assert "average_precision" not in [rule["metric"] for rule in tomllib.loads(out)["rules"]]
+    assert "no limit for average_precision, as redraws of these rows set none" in out
 
 
 def test_a_first_policy_with_a_baseline_has_rules_against_it(run, old, tmp_path):
     out = run("check", "--init", old, "--baseline", old, "--policy", "-").out
-    assert tomllib.loads(out)["rules"][-1] == {"metric": "accuracy", "max_decrease": 0.01}
+    rules = tomllib.loads(out)["rules"]
+    assert rules[:2] == [
+        {"metric": "log_loss", "max_increase": "2%"},
+        {"metric": "accuracy", "max_decrease": 0.01},
+    ]
+    assert not any("severity" in rule for rule in rules)
     assert "max_decrease" not in str(tomllib.loads(run("check", "--init", old, "--policy", "-").out))
     # what is commented out is a policy too
     bare = run("check", "--init", old, "--policy", "-").out
-    commented = bare[bare.index("# [[rules]]") :].replace("# ", "")
-    assert len(tomllib.loads(commented)["rules"]) == 2
+    first, _, limits = bare.partition("# [[rules]]")[2].partition("\n[[rules]]")
+    assert "catch far more" in bare
+    assert len(tomllib.loads(("# [[rules]]" + first).replace("# ", ""))["rules"]) == 3
+    assert "max_increase" not in limits
 
 
 def test_a_first_policy_passes_a_file_that_is_worse_than_its_baseline(run, old, new, tmp_path):
@@ -191,7 +199,7 @@ def test_a_first_policy_has_no_rule_without_a_finite_value(run, tmp_path):
     text = written.read_text()
     assert "# today inf: no limit for log_loss, nor a rule against a baseline" in text
     assert "log_loss" not in [rule["metric"] for rule in tomllib.loads(text)["rules"]]
-    assert {"metric": "accuracy", "max_decrease": 0.01} in tomllib.loads(text)["rules"]
+    assert {"metric": "auroc", "max_decrease": 0.01} in tomllib.loads(text)["rules"]
     assert run("check", file, "--baseline", file, "--policy", written).status == 0
 
 
@@ -205,12 +213,29 @@ def test_a_first_policy_without_a_rule_is_not_written(run, tmp_path):
     assert not written.exists()
 
 
-def test_a_first_policy_has_no_limit_that_cannot_break(run, tmp_path):
+def test_a_first_policy_has_no_limit_that_the_constant_answer_keeps(run, tmp_path):
     few = tmp_path / "few.csv"
     few.write_text("label,prob_0,prob_1\n" + "1,0.9,0.1\n1,0.3,0.7\n0,0.6,0.4\n0,0.2,0.8\n" * 2)
     out = run("check", "--init", few, "--policy", "-").out
-    assert "accuracy" not in [rule["metric"] for rule in tomllib.loads(out)["rules"]]
-    assert "no limit for accuracy, which is never below 0" in out
+    assert "log_loss" not in [rule["metric"] for rule in tomllib.loads(out)["rules"]]
+    assert "no limit for log_loss, as the same answer for every row, 0.6931, would pass" in out
+
+
+def test_a_first_policy_of_a_rare_class_stops_scores_that_are_a_third(run, tmp_path):
+    rng = np.random.default_rng(0)
+    prob = expit(rng.normal(-5.3, 1.1, 30_000))
+    label = (rng.random(30_000) < prob).astype(int)
+    for name, column in (("good", prob), ("third", prob / 3)):
+        pd.DataFrame({"prob": column, "label": label}).to_csv(tmp_path / f"{name}.csv", index=False)
+    policy = tmp_path / "p.toml"
+    assert run("check", "--init", tmp_path / "good.csv", "--policy", policy).status == 0
+    assert [rule["metric"] for rule in tomllib.loads(policy.read_text())["rules"]] == [
+        "average_precision",
+        "mean_gap",
+        "ece",
+    ]
+    assert run("check", tmp_path / "good.csv", "--policy", policy).status == 0
+    assert run("check", tmp_path / "third.csv", "--policy", policy).status == 1
 
 
 def test_a_policy_is_not_overwritten(run, policy, old):

@@ -25,12 +25,16 @@ from calcli.core.data.predictions import ArrayScores, Predictions
 from calcli.core.data.units import Units
 from calcli.core.evaluating.evaluate import measure, values
 from calcli.core.evaluating.measurements import Measurements
+from calcli.core.evaluating.usual import default_metrics
 from calcli.core.language.expressions import Measure, parse_metrics
 from calcli.core.language.settings import Settings
 from calcli.core.problems.lenses import canonical_lens
 from calcli.core.state.needs import VectorTable
 from calcli.core.state.state import rows_left
 
+FIRST_METRICS = ("log_loss", "brier", "accuracy", "auroc", "ece")
+OF_TWO, OF_RARE = (("log_loss", ranking, "mean_gap", "ece") for ranking in ("auroc", "average_precision"))
+RARE = 0.1  # share of the positive class
 REDRAWS = 1_999
 KEPT = 0.975  # share of the redraws that keep all limits together
 MOST_ROWS = 20_000  # that are redrawn; what more rows would show is spread by less
@@ -48,10 +52,24 @@ class Slack(NamedTuple):
         How much worse a metric may be; infinite where redraws set no end to it.
     sd
         Standard deviation over the redraws.
+    constant
+        The metric of the answer that is the same for every row, the frequencies of the classes; nan if the
+        metric is not defined for it.
     """
 
     slack: float
     sd: float
+    constant: float
+
+
+def first_metrics(predictions: Predictions) -> tuple[str, ...]:
+    """Return the metrics of a first policy."""
+    if not predictions.has_probabilities:
+        return tuple(default_metrics(predictions)[0])
+    if predictions.n_classes > 2 or predictions.of_answers:
+        return FIRST_METRICS
+    rows = rows_left(predictions)
+    return OF_RARE if np.average(rows.labels == 1, weights=rows.weights) < RARE else OF_TWO
 
 
 def slack_of(predictions: Predictions, names: Sequence[str], seed: int = 0) -> dict[str, Slack]:
@@ -62,7 +80,8 @@ def slack_of(predictions: Predictions, names: Sequence[str], seed: int = 0) -> d
     predictions
         The rows, or what is left of them with a sample; all have weight.
     names
-        Scores and rankings that have influences, and ECE.
+        Scores and rankings that have influences, and ECE; of a score that is best at a value in between, how
+        far it may move in either direction.
     seed
         Of the redraws.
     """
@@ -71,7 +90,9 @@ def slack_of(predictions: Predictions, names: Sequence[str], seed: int = 0) -> d
     settings = Settings(tuple(names), intervals=False, draws=0)
     metrics = parse_metrics(names)
     measured = measure(rows, settings)
-    slack_by_name = {metric.text: Slack(math.inf, math.nan) for metric in metrics}
+    constant = values(_constant(rows), settings) if rows.has_probabilities else {}
+    constants = {metric.text: constant.get(str(metric), math.nan) for metric in metrics}
+    slack_by_name = {name: Slack(math.inf, math.nan, one) for name, one in constants.items()}
     shown = _deviations(measured, metrics, settings, rng)
     if rows.n_classes == 2 and _rarer(rows) * predictions.n_rows < FEWEST_OF_CLASS * rows.n_rows:
         for metric in metrics:
@@ -85,7 +106,7 @@ def slack_of(predictions: Predictions, names: Sequence[str], seed: int = 0) -> d
     last = int(np.quantile(place, KEPT, method="higher"))
     slack, sd = np.maximum(np.sort(table, axis=0)[last], 0), np.where(np.isfinite(table), table, 0).std(0)
     pairs = zip(shown, slack.tolist(), sd.tolist(), strict=True)
-    return slack_by_name | {name: Slack(most, spread) for name, most, spread in pairs}
+    return slack_by_name | {name: Slack(most, spread, constants[name]) for name, most, spread in pairs}
 
 
 def _held(predictions: Predictions) -> Predictions:
@@ -93,6 +114,12 @@ def _held(predictions: Predictions) -> Predictions:
     predictions = rows_left(predictions)
     rows = thinned(predictions, MOST_ROWS)
     return replace(rows, scores=gathered(rows.scores), columns={})
+
+
+def _constant(rows: Predictions) -> Predictions:
+    """Return rows that all have the frequencies of the classes as their probabilities."""
+    counts = np.bincount(rows.labels, rows.weights, rows.n_classes)
+    return replace(rows, scores=ArrayScores(np.tile(counts / counts.sum(), (rows.n_rows, 1)), "probs"))
 
 
 def _rarer(rows: Predictions) -> int:
@@ -138,7 +165,7 @@ def _deviations(
 def _worse(metric: Measure, drawn: Doubles, seen: Doubles) -> Doubles:
     """Return how much worse redraws are: sums of influences, or the sizes of the gaps of bins."""
     if not metric.entry.family.has_null:
-        return drawn[:, 0]
+        return drawn[:, 0] if metric.entry.target is None else np.abs(drawn[:, 0])
     return np.asarray(np.abs(drawn).sum(1) - np.abs(seen).sum())
 
 
