@@ -19,8 +19,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Doubles, Stream, generator
-from calcli.core.estimators.evidence import NORMAL, DistanceEvidence, Evidence, ExactShares, Studentized
-from calcli.core.estimators.intervals import Influences, Spread, share_least, share_most
+from calcli.core.estimators.evidence import (
+    FEW_DISCORDANT,
+    NORMAL,
+    DistanceEvidence,
+    Evidence,
+    ExactShares,
+    Margin,
+    Studentized,
+)
+from calcli.core.estimators.intervals import Influences, Spread
 
 POWER = 0.8  # of what is called detectable
 CARRIED = 50  # rows that carry an estimate, from which the formula is enough
@@ -220,20 +228,20 @@ class Shares(Redraws):
         else:
             share = rng.beta(hits + UNSEEN, pilot.of_gained + pilot.of_lost - hits + UNSEEN, REDRAWS)
             gained, lost = rng.binomial(rows, share), rng.binomial(others, share)
-        limits = [self._ends(*one, rows, others, margin, tail) for one in zip(gained, lost, strict=True)]
-        low, high = np.array(limits).T
+        proven = [self._proven(*one, rows, others, margin, tail) for one in zip(gained, lost, strict=True)]
+        low, high = np.array(proven).T
         return np.array([high, low]) if self.sign > 0 else np.array([low, high])
 
-    def _ends(
+    def _proven(
         self, gained: int, lost: int, rows: int, others: int, margin: float, tail: float
     ) -> tuple[bool, bool]:
         """Return whether the difference is proven above the margin below 0, and below that above."""
         spread = self.spread and self._spread(self.spread, int(gained), int(lost), rows)
-        if spread is not None and spread.enough:
+        few = self.pilot.paired and gained + lost < FEW_DISCORDANT
+        if spread is not None and spread.enough and not few:
             return spread.p_above(-margin) <= tail, spread.p_below(margin) <= tail
-        first = _ends(int(gained), rows, tail / 2)
-        second = _ends(int(lost), others, tail / 2)
-        return first[0] - second[1] >= -margin, first[1] - second[0] <= margin
+        above, below = _exact_p((int(gained), rows, int(lost), others), self.pilot.paired, margin)
+        return above <= tail, below <= tail
 
     def _spread(self, pilot: Spread, gained: int, lost: int, rows: int) -> Spread:
         counts = np.array([gained, lost, rows - gained - lost])
@@ -242,8 +250,9 @@ class Shares(Redraws):
 
 
 @lru_cache(maxsize=4096)
-def _ends(hits: int, rows: int, tail: float) -> tuple[float, float]:
-    return share_least(hits, rows, tail), share_most(hits, rows, tail)
+def _exact_p(counts: tuple[int, int, int, int], paired: bool, margin: float) -> tuple[float, float]:
+    shares = ExactShares(*counts, 0.0, paired)
+    return shares.p_not_worse(-1, Margin(margin)), shares.p_not_worse(1, Margin(margin))
 
 
 @dataclass(frozen=True)
@@ -280,7 +289,7 @@ class Units(Redraws):
         for _ in range(REDRAWS):
             share = rng.standard_gamma(weights)
             share /= share.sum()
-            counts = rng.multinomial(number, share) if number > len(each) else _drawn(number, share, rng)
+            counts = rng.multinomial(number, share)
             mean = float(counts @ each) / number
             value = mean - float(share @ each)
             spread = _scaled(self.pilot.spread, each - mean, counts, value, more)
@@ -291,11 +300,6 @@ class Units(Redraws):
         return np.array(proven).T
 
 
-def _drawn(number: int, share: Doubles, rng: np.random.Generator) -> NDArray[np.intp]:
-    places = np.searchsorted(np.cumsum(share)[:-1], rng.random(number))
-    return np.bincount(places, minlength=len(share))
-
-
 def _scaled(
     pilot: Spread, each: Doubles, counts: NDArray[np.integer[Any]], value: float, more: float
 ) -> Spread:
@@ -303,15 +307,5 @@ def _scaled(
     number = int(counts.sum())
     scaled = each / number
     squares, cubes, fourths = (float(counts @ scaled**power) for power in (2, 3, 4))
-    return replace(
-        pilot,
-        value=value,
-        number=number,
-        squares=squares,
-        cubes=cubes,
-        fourths=fourths,
-        bias=0.0,
-        curvature=0.0,
-        fewest=pilot.fewest * more,
-        unseen=pilot.unseen / more,
-    )
+    fewest, unseen = pilot.fewest * more, pilot.unseen / more
+    return Spread(value, number, squares, cubes, fourths, fewest=fewest, unseen=unseen)
