@@ -114,10 +114,8 @@ def _gain(estimate: Estimate, classes: int, all_right: bool, taught: str) -> Gai
         wins = f"{by} gains {percent(share)} of the {score} {change}{bound}"
         return Gain(f"On its own rows, {wins}: optimistic.", on_unseen=False)
     if HARM <= share < NOTHING:
-        nothing = f"{_capitalized(by)} gains nothing of the {score} {change}"
-        if after == before:
-            return Gain(f"{nothing}.")
-        return Gain(f"{nothing}; a share slightly below zero is normal for calibrated probabilities.")
+        normal = "; a share slightly below zero is normal for calibrated probabilities" * (after != before)
+        return Gain(f"{_capitalized(by)} gains nothing of the {score} {change}{normal}.")
     wins = f"{_with_error(share, estimate)} of the {score} {change}"
     if all_right or not abs(share) > CHANCE * estimate.parts["relative_standard_error"]:
         if share < 0:
