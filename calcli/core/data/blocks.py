@@ -64,7 +64,7 @@ class Block:
         self.weights = None if predictions.weights is None else predictions.weights[rows]
         n, k = scores.shape
         self.class_axis = 0 if k <= CLASS_MAJOR_LIMIT else 1
-        self._of_answers = predictions.of_answers
+        self._of_answers, self._of_probs = predictions.of_answers, predictions.kind == "probs"
         self._graded = self._of_answers and not predictions.has_probabilities
         self._kept: dict[Hashable, Any] = {}
         self._largest: dict[int, tuple[NDArray[np.intp], Floats]] = {}
@@ -199,8 +199,8 @@ class Block:
     def log_odds(self) -> Floats:
         """(n,) natural log-odds of the second of two classes; may be infinite."""
         with np.errstate(divide="ignore"):
-            log_exp = np.log(self.exp)
-        return log_exp[1] - log_exp[0]
+            logs = np.log(self.exp) if self._of_probs else self.scores.T.astype(self.exp.dtype, copy=False)
+        return logs[1] - logs[0]
 
     def kept(self, key: Hashable, compute: Callable[[Block], T]) -> T:
         """Return what `compute` makes of the block; it is asked once for each key."""

@@ -254,3 +254,17 @@ def test_an_area_just_below_one_half_is_backwards_where_rows_prove_it(predict, r
     area = sk.roc_auc_score(labels, probs)
     assert 0.4 < area < 0.5
     assert summary.backwards_area == (None if rows == 200 else pytest.approx(area))
+
+
+@pytest.mark.parametrize("scale", [1, 40, 4000])
+def test_logits_are_ranked_by_their_log_odds(scale, predict):
+    """Probabilities of log-odds beyond 36.7 are all rounded to 1."""
+    rng = np.random.default_rng(0)
+    log_odds = scale * rng.normal(size=500)
+    labels = (rng.random(500) < 1 / (1 + np.exp(-log_odds / scale))).astype(int)
+    logits = np.stack([np.zeros(500), log_odds], axis=1)
+    found = evaluate(
+        predict(logits, labels, "logits"), replace(PLAIN, metrics=("auroc", "average_precision"))
+    )
+    expected = sk.roc_auc_score(labels, log_odds), sk.average_precision_score(labels, log_odds)
+    assert [one.value for one in found.estimates.values()] == pytest.approx(expected, abs=1e-12)

@@ -24,8 +24,9 @@ from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import Measure
 from calcli.core.language.metrics import ALMOST
 from calcli.core.language.settings import Settings
-from calcli.core.problems.problem import Problem
-from calcli.core.state.needs import Need, Pass, Scores, every_class, through
+from calcli.core.problems.lenses import ScoredRows
+from calcli.core.problems.problem import Problem, ordered_problem
+from calcli.core.state.needs import LOG_ODDS, Mean, Need, Pass, Scores, every_class, through
 
 SURE = 2.5758  # standard deviations that one normal number in 200 is below
 
@@ -116,7 +117,8 @@ class Ranking(Measure, ABC):
                     f"{self} needs one score in every row; expected a lens such as top-1 or class-1"
                 )
             return (need,)
-        return every_class(of.rows, of.settings)
+        finest = [Mean(LOG_ODDS.name, LOG_ODDS.of)] if of.rows.n_classes == 2 and of.rows.has_rows else []
+        return (*every_class(of.rows, of.settings), *finest)
 
     def estimate(self, measured: Measurements, settings: Settings, beside: Calls = ()) -> Estimate:
         """Return the measure; rows of one cluster count as one observation in its standard error."""
@@ -146,7 +148,7 @@ class Ranking(Measure, ABC):
         """Return the measure and how it spreads."""
         lens = self._single_lens(measured)
         if measured.units.single and lens:
-            return self.spread(measured.problem(lens))
+            return self.spread(_ranked(measured, lens))
         return self._of_rows(measured).spread
 
     def _single_lens(self, measured: Measurements) -> str | None:
@@ -174,7 +176,7 @@ class Ranking(Measure, ABC):
         def influences_of_rows() -> Influences:
             units, weights, labels = measured.units, measured.predictions.weights, measured.predictions.labels
             if lens := self._single_lens(measured):
-                score, outcome, *_ = measured.look(lens)
+                score, outcome, *_ = _finest(measured, lens)
                 value, influences = row_influences(self, score, outcome.astype(bool), weights)
                 fewest = _rarer(measured, outcome.astype(bool))
             else:
@@ -184,6 +186,22 @@ class Ranking(Measure, ABC):
             return Influences(value, units.sums(influences), number, fewest=fewest / self.rows_per_positive)
 
         return measured.once(f"influences of {self}", influences_of_rows)
+
+
+def _finest(measured: Measurements, lens: str) -> ScoredRows:
+    """Return what a lens shows; of two classes logits in the order of their log-odds, as 1 is rounded."""
+    seen, log_odds = measured.look(lens), measured.columns.get("log_odds")
+    if lens != "class-1" or log_odds is None or measured.predictions.kind == "probs":
+        return seen
+    tail = 1 / (1 + np.abs(log_odds))  # scores must not be negative
+    return seen._replace(score=np.where(log_odds < 0, tail, 1 + np.abs(log_odds)))
+
+
+def _ranked(measured: Measurements, lens: str) -> Problem:
+    """Return the ordered problem of a lens, told apart as finely as the scores allow."""
+    if measured.of_cells or measured.predictions.kind == "probs":
+        return measured.problem(lens)
+    return measured.once(("ranked", lens), lambda: ordered_problem(*_finest(measured, lens)[:3]))
 
 
 @metric(
