@@ -33,6 +33,11 @@ WRAPPED = {
     "per-predicted-class": "one for each class predicted on {min_rows} rows or more",
     "preserve-top1": "the predicted class is preserved",
 }
+NO_GAIN = "* chosen: no method gains more than one standard error (se)."
+SIMPLEST = (
+    "* chosen: the simplest within one standard error (se) of the best single method, and the best of "
+    "equally simple ones"
+)
 FLATTERED = "after: on the rows of the fit, which is optimistic."
 
 
@@ -88,7 +93,7 @@ class FitReport(Shown):
         before, now = fit.before[name], after[name]
         falls = f"{name} {number(before, now)} before, {number(now, before)} after{seen}"
         first = [one.message for one in fit_warnings(fit) if one.code == BACKWARDS]
-        said = " ".join([*first, f"Fitted: {fit.method}; {falls}."])
+        said = " ".join([*first, f"Fitted: {'nothing' if fit.unchanged else fit.method}; {falls}."])
         return Headline(size, said, "bad" if first else "plain", numbers)
 
     def data(self) -> FitObject:
@@ -108,7 +113,7 @@ class FitReport(Shown):
                 "taken": rows.provenance.taken,
                 "reading": rows.reading(fit.settings.cluster),
             },
-            "method": str(fit.method),
+            "method": "none" if fit.unchanged else str(fit.method),
             "learned": {name: _plain(np.asarray(value)) for name, value in fit.calibrator.parameters.items()},
             "before": fit.before,
             "after": fit.after,
@@ -152,7 +157,12 @@ def _summary(fit: Fit) -> TextTable:
     what = "answers" if rows.of_answers else counted(rows.n_classes, "class")
     title = f"{_size(rows)}, {what}, {rows.kind}"
     repeats = rows.provenance.repeats if fit.settings.cluster is None else ()
-    return TextTable(title, notes=(f"{chosen}: {score} {change}, {where}.", *(f"{one}." for one in repeats)))
+    effect = f"{chosen}: {score} {change}, {where}."
+    if fit.unchanged:
+        effect = (
+            f"None of {tried} methods lowers the {score}, {number(before)}, beyond chance: nothing changes."
+        )
+    return TextTable(title, notes=(effect, *(f"{one}." for one in repeats)))
 
 
 def _what(fit: Fit) -> TextTable:
@@ -214,22 +224,15 @@ def _candidates(fit: Fit) -> TextTable:
         others = (number(value, *every[key]) for key, value in one.values.items() if key != score)
         rows.append(
             (
-                f"{name} *" if one.method == fit.method else name,
+                f"{name} *" if one.method == (None if fit.unchanged else fit.method) else name,
                 number(one.values[score], *every[score]),
                 _difference(one.difference),
                 *others,
             )
         )
-    notes = [
-        "* chosen: the simplest within one standard error (se) of the best single method, and the best of "
-        "equally simple ones"
-        + (
-            "; then the pool, if it gains more than one standard error and 1%."
-            if any(map(_is_pool, fit.candidates))
-            else "."
-        ),
-        f"By cross-validation, {fit.settings.folds} folds{_repeated(fit.sureness)}.",
-    ]
+    pooled = "; then the pool, if it gains more than one standard error and 1%" * any(map(_is_pool, shown))
+    notes = [NO_GAIN if fit.unchanged else f"{SIMPLEST}{pooled}."]
+    notes.append(f"By cross-validation, {fit.settings.folds} folds{_repeated(fit.sureness)}.")
     if fit.workers > 1:
         notes.append(f"The methods were tried by {fit.workers} processes (--workers).")
     if any(one.method and one.method.entry.name == "structured" for one in shown):
@@ -313,7 +316,7 @@ def _effect(fit: Fit) -> TextTable:
         (name, *numbers(*(values[name] for values in losses.values())), METRICS[name].better)
         for name in fit.before
     ]
-    if fit.gain is not None:
+    if fit.gain is not None and not fit.unchanged:
         notes.append(_gain(fit.gain, fit.settings.score))
     if not fit.predictions.of_answers:
         notes.append(_changes(fit))
@@ -394,7 +397,7 @@ def _candidate(one: Candidate, fit: Fit) -> CandidateObject:
         "method": None if one.method is None else str(one.method),
         "values": one.values,
         "difference_to_best": one.difference and asdict(one.difference),
-        "chosen": one.method == fit.method,
+        "chosen": one.method == (None if fit.unchanged else fit.method),
         "failed": one.failed or None,
     }
 

@@ -228,7 +228,9 @@ def fit_file(
     if cross_validated is not None:
         for note in _write_cross_validated(made, file, cross_validated, options):
             remark(note)
-    if output is not None and output != "-":
+    if output is None:
+        remark("nothing was saved; -o cal.json keeps the calibrator")
+    elif output != "-":
         save_fit(made, output)
     return FitReport(made)
 

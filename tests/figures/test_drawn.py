@@ -121,8 +121,8 @@ def test_reliability_tells_the_errors_of_the_evaluation(two):
     assert f"ECE {ece.value:.4f}, if calibrated {ece.if_calibrated.mean:.4f}" in text
     assert f"KS {ks.value:.4f}" in text
     legend = [entry.get_text() for entry in figure.axes[1].get_legend().get_texts()]
-    accuracy, confidence = two.estimates["accuracy"].value, two.estimates["mean_confidence"].value
-    assert legend == [f"mean confidence {confidence:.4f}", f"accuracy {accuracy:.4f}"]
+    row = two.summary.per_class[1]
+    assert legend == [f"mean probability {row.mean_prob:.4f}", f"frequency {row.frequency:.4f}"]
 
 
 def test_axes_name_the_lens(two):

@@ -271,7 +271,7 @@ def melded_p(gained: int, lost: int, rows: int, limit: float) -> float:
     if not limit:
         return coin_upper(gained, discordant)
     low, high = (edge, 1.0) if limit > 0 else (0.0, edge)
-    w = (low + high + (high - low) * NODES) / 2
+    w = np.clip((low + high + (high - low) * NODES) / 2, 1e-300, 1 - 1e-16)
     log_density = math.lgamma(discordant + 1) - math.lgamma(gained) - math.lgamma(lost + 1)
     density = np.exp(log_density + (gained - 1) * np.log(w) + lost * np.log1p(-w)) * NODE_WEIGHTS
     density *= (high - low) / 2

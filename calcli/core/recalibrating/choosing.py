@@ -38,7 +38,6 @@ OFF_DIAGONAL = (10, 3, 1, 0.3)
 OF_FEW = ("centered-isotonic", "isotonic")
 OF_RAW = ("bias", "vector")
 POOL = "pool"
-AS_FREE_AS = {"temperature-mix": "temperature"}  # by as many parameters
 
 
 def candidates_for(classes: int, rows: int, *, raw: bool = False, quick: bool = False) -> list[str]:
@@ -85,7 +84,7 @@ def freedom(method: MethodExpression) -> tuple[float, ...]:
     inner = method.chain[-1]
     strengths = inner.arguments
     name = inner.entry.name
-    order: tuple[float, ...] = (list(METHODS).index(AS_FREE_AS.get(name, name)), len(method.chain))
+    order: tuple[float, ...] = (list(METHODS).index(name), len(method.chain))
     if name != "structured":
         return order
     off = strengths["off_diagonal_penalties"] if strengths["form"] == "matrix" else ()

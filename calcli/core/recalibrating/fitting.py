@@ -34,7 +34,7 @@ from calcli.core.evaluating.evaluate import lean_needs, values_of
 from calcli.core.evaluating.measurements import Measurements
 from calcli.core.evaluating.sections import area_if_backwards, needs_of_order
 from calcli.core.language.errors import InputError, UsageError
-from calcli.core.language.expressions import MethodExpression, refuse_classes
+from calcli.core.language.expressions import MethodExpression, parse_method, refuse_classes
 from calcli.core.language.settings import FitSettings, Settings
 from calcli.core.language.text import Watch
 from calcli.core.recalibrating.choosing import (
@@ -86,6 +86,8 @@ class Fit:
         Processes that did the fits of the cross-validation.
     backwards_area
         The area under the ROC curve of the fitting rows, if their scores rank the wrong way round; else None.
+    unchanged
+        Whether no method gains more than chance, so that the calibrator, a temperature of 1, changes nothing.
     """
 
     method: MethodExpression
@@ -102,6 +104,7 @@ class Fit:
     sureness: Sureness | None = None
     workers: int = 1
     backwards_area: float | None = None
+    unchanged: bool = False
 
     def __repr__(self) -> str:
         return f"<Fit of {self.method} to {self.predictions.provenance.path}>"
@@ -184,7 +187,7 @@ def fit(
         return _performance(_measured(predictions, scores), settings.score)
 
     made, step = _maker(settings), _steps(watch)
-    method = methods[0]
+    method, unchanged = methods[0], False
     candidates: tuple[Candidate, ...] = ()
     sureness: Sureness | None = None
     done: Performance | None = None
@@ -196,7 +199,12 @@ def fit(
         with Processes(dealt, workers) as processes:
             trials = Trials(dealt, judge, step, processes)
             method, done, candidates, sureness = choose(trials, methods, before)
-    if done is not None or not settings.folds:
+        unchanged = not raw and paired_difference(before.losses, done.losses, rows.weights).is_noise
+    if unchanged:
+        method, done, sureness = parse_method("temperature"), before, None
+        calibrator = make(method).fresh({"temperature": 1.0})
+        step()
+    elif done is not None or not settings.folds:
         calibrator = rows.fit(made(method))
         step()
     else:
@@ -215,7 +223,7 @@ def fit(
     moved = (0, 0) if predictions.of_answers else _changes(before, after)
     return Fit(
         method, calibrator, predictions, settings, before.values, after.values, cross_validated, gain, *moved,
-        candidates, sureness, workers, area,
+        candidates, sureness, workers, area, unchanged,
     )  # fmt: skip
 
 
