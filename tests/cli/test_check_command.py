@@ -81,13 +81,13 @@ def project(tmp_path, monkeypatch):
 def test_a_policy_in_pyproject_needs_no_option(run, project):
     done = run("check", "preds.csv")
     assert (done.status, done.err) == (0, "")
-    assert "brier at most 0.1 passed 0.0200 0.1000" in words(done)
+    assert "brier at most 0.1 passed 0.0100 0.1000" in words(done)
     assert calcli.check("preds.csv").exit_status == 0
 
 
 def test_a_policy_of_its_own_comes_before_pyproject(run, project):
-    (project / "calcli.toml").write_text(PROJECT.replace("tool.calcli.", "").replace("0.1", "0.01"))
-    assert "brier at most 0.01" in words(run("check", "preds.csv"))
+    (project / "calcli.toml").write_text(PROJECT.replace("tool.calcli.", "").replace("0.1", "0.005"))
+    assert "brier at most 0.005" in words(run("check", "preds.csv"))
     assert calcli.check("preds.csv").exit_status == 1
 
 

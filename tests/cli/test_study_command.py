@@ -137,7 +137,7 @@ def test_errors_and_scores_under_posteriors(run, mixture, tmp_path):
     assert found[name]["true"] == pytest.approx(np.abs(q - p).mean())
     assert found[name]["p_value"] > 0.05
     assert found["log_loss"]["true"] == pytest.approx(-(p * np.log(q) + (1 - p) * np.log1p(-q)).mean())
-    assert found["brier"]["true"] == pytest.approx(2 * (p * (1 - q) ** 2 + (1 - p) * q**2).mean())
+    assert found["brier"]["true"] == pytest.approx((p * (1 - q) ** 2 + (1 - p) * q**2).mean())
     assert abs(found["log_loss"]["unexplained"]) < 0.1
     assert figure.stat().st_size > 5000
     shown = run("study", *asked).out

@@ -54,7 +54,7 @@ def test_systems_of_one_file_are_compared(run, table):
     done = run("compare", table, *OPTIONS, "-f", "json", "--metrics", "brier")
     assert done.status == 0, done.err
     (difference,) = json.loads(done.out)["comparisons"][0]["differences"]
-    assert difference["brier"]["difference"] == pytest.approx(2 * np.mean((P**2 - Y) ** 2 - (P - Y) ** 2))
+    assert difference["brier"]["difference"] == pytest.approx(np.mean((P**2 - Y) ** 2 - (P - Y) ** 2))
 
 
 def test_epochs_of_systems_are_series_of_files(run, table, tmp_path):

@@ -27,7 +27,7 @@ PRINTED = {
     "Cimb": "normalized_bayes_risk:costs=imbalanced",
     "NCE": "normalized_log_loss",
     "RCL": "relative_calibration_loss",
-    "ECEmc": "ece",
+    "ECEmc": "ece:lens=top-1",
     "ECEbin": "ece:lens=class-1",
 }
 PERCENT = ("RCL", "ECEmc", "ECEbin")

@@ -29,16 +29,16 @@ def sds(predictions, cluster=None):
 def test_sd_is_the_standard_error_of_scipy(predict, name):
     logits, labels = over_confident(np.random.default_rng(5))
     probs = np.exp(logits - np.logaddexp(*logits.T)[:, None])
-    confidence, hit = probs.max(1), (probs.argmax(1) == labels).astype(float)
+    score, outcome = probs[:, 1], labels.astype(float)
 
     def ks(score, outcome):
         order = np.argsort(score)  # copies of a row share their score, and count behind the last of them
         gap = np.cumsum((outcome - score)[order]) / len(score)
         return np.abs(gap[np.append(np.diff(score[order]) > 0, True)]).max()
 
-    statistic = {"ece:bins=10": ece, "ks": ks, "accuracy": lambda _, outcome: outcome.mean()}[name]
+    statistic = {"ece:bins=10": ece, "ks": ks, "accuracy": accuracy}[name]
     oracle = bootstrap(
-        (confidence, hit), statistic, paired=True, vectorized=False, n_resamples=1000, method="percentile",
+        (score, outcome), statistic, paired=True, vectorized=False, n_resamples=1000, method="percentile",
         rng=np.random.default_rng(6),
     )  # fmt: skip
     found = bootstrap_sd(predict(logits, labels, "logits"), [name])
@@ -72,9 +72,13 @@ def test_infinite_losses_have_no_spread(predict):
     assert np.isfinite(found["ks"])
 
 
-def ece(confidence, hit):
-    index = np.minimum((confidence * 10).astype(int), 9)
-    return np.abs(np.bincount(index, hit - confidence, 10)).sum() / len(hit)
+def ece(score, outcome):
+    index = np.minimum((score * 10).astype(int), 9)
+    return np.abs(np.bincount(index, outcome - score, 10)).sum() / len(outcome)
+
+
+def accuracy(score, outcome):
+    return ((score > 0.5) == outcome).mean()
 
 
 def test_predictions_and_labels_are_drawn(predict):
@@ -87,11 +91,11 @@ def test_predictions_and_labels_are_drawn(predict):
     for _ in range(2000):
         drawn = probs[rng.integers(0, 60, 60)]
         own = (rng.random(60) < drawn[:, 1]).astype(int)
-        again.append(ece(drawn.max(1), drawn.argmax(1) == own))
+        again.append(ece(drawn[:, 1], own))
     again = np.array(again)
     assert null.mean == pytest.approx(np.mean(again), abs=5 * np.std(again) / np.sqrt(999))
     assert null.sd == pytest.approx(np.std(again), rel=0.1)
-    own = ece(probs.max(1), probs.argmax(1) == labels)
+    own = ece(probs[:, 1], labels)
     assert null.p_value == pytest.approx(np.mean(again >= own), abs=0.06)
 
 

@@ -81,7 +81,7 @@ def test_true_errors_of_the_most_probable_class_are_integrals_over_both_sides(in
         )
 
     expected = integrate.quad(lambda z: abs(gap(z)), 0, 40, limit=2000)[0]
-    found = of_population("ece", "mixture", intercept=intercept, slope=slope)
+    found = of_population("ece:lens=top-1", "mixture", intercept=intercept, slope=slope)
     assert found == pytest.approx(expected, abs=1e-5)
 
 
