@@ -70,12 +70,12 @@ TRUTH = _sides(  # what is wrong and what is right
     "0 1,false true,f t,no yes,n y,fail pass,failed passed,incorrect correct,wrong right,mismatch match,"
     "mismatched matched,i c"
 )
-CUSTOM = TRUTH | _sides("-1 1,neg pos,negative positive,ham spam,benign malignant")  # is 0 or 1 by custom
-CUSTOMARY = frozenset(CUSTOM) | {
-    "neutral",
-    "entailment",
-    "contradiction",
-}  # names of classes and of nothing else
+BARE = TRUTH | _sides("-1 1,neg pos,negative positive,ham spam,benign malignant")  # names of classes alone
+CUSTOM = BARE | _sides(  # is 0 or 1 by custom
+    "ok fraud,legit fraudulent,stayed churned,retained churn,normal attack,normal anomaly,paid default,"
+    "good bad,control case,alive dead,survived died,healthy sick,loss win,b m,rejected approved"
+)
+CUSTOMARY = frozenset(CUSTOM) | {"neutral", "entailment", "contradiction"}  # names of classes alone
 GRADES = frozenset(
     ["i", "c", "incorrect", "correct", "wrong", "right"]
 )  # words for what is right and nothing else
@@ -204,11 +204,6 @@ def label_names(names: Iterable[str]) -> list[str]:
     """Return which of the names are those of labels; weak ones only where there is no other."""
     names = list(names)
     return [one for one in names if named("truth", one)] or [one for one in names if named("label", one)]
-
-
-def score_names(names: Iterable[str]) -> list[str]:
-    """Return which of the names are those of scores, or of arrays of them."""
-    return [one for one in names if says("score", one)]
 
 
 def kind_by_name(names: Sequence[str]) -> tuple[Kind | None, str]:

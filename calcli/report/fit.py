@@ -34,10 +34,7 @@ WRAPPED = {
     "preserve-top1": "the predicted class is preserved",
 }
 NO_GAIN = "* chosen: no method gains more than one standard error (se)."
-SIMPLEST = (
-    "* chosen: the simplest within one standard error (se) of the best single method, and the best of "
-    "equally simple ones"
-)
+SIMPLEST = "* chosen: the simplest within one standard error (se) of the best single method"
 FLATTERED = "after: on the rows of the fit, which is optimistic."
 
 

@@ -128,16 +128,16 @@ def test_ragged_csv(tmp_path):
 def test_csv_of_a_spreadsheet_with_other_habits(tmp_path):
     text = "label,prob_röd,prob_blå\nröd,0.5,0.5\n"
     for found, message in (
-        (text.replace(",", ";").encode("utf-8-sig"), "the fields are separated by semicolons, expected"),
-        (text.replace(",", "\t").encode(), "the fields are separated by tabs, expected commas; .* as .tsv"),
+        (b"label;prob_a\nr,0.5\n", "the fields are separated by semicolons, expected commas"),
         (text.encode("latin-1"), "the line of headings is not text in UTF-8"),
         (text.encode("utf-16"), "the line of headings is not text in UTF-8"),
         (b"label,prob_a,prob_b\nr\xf6d,0.5,0.5\n", "the column label is not text in UTF-8"),
     ):
         (tmp_path / "t.csv").write_bytes(found)
         refused(tmp_path / "t.csv", f"t.csv: {message}")
-    (tmp_path / "t.csv").write_bytes(text.encode("utf-8-sig"))
-    assert read(tmp_path / "t.csv").classes == ("röd", "blå")
+    for mark in ",;\t":
+        (tmp_path / "t.csv").write_bytes(text.replace(",", mark).encode("utf-8-sig"))
+        assert read(tmp_path / "t.csv").classes == ("röd", "blå")
 
 
 def test_damaged_json(tmp_path):

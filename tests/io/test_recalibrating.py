@@ -285,7 +285,7 @@ def test_percentages_stay_percentages(tmp_path):
 
 
 def test_csv_that_cannot_be_read_is_refused_in_the_words_of_evaluate(tmp_path):
-    (tmp_path / "in.csv").write_text("prob_a;prob_b;prob_c\n0.2;0.3;0.5\n")
+    (tmp_path / "in.csv").write_text("prob_a;prob_b\n0.2;0.8;0.5\n")
     with pytest.raises(InputError, match=r"in.csv: the fields are separated by semicolons"):
         recalibrate_file(RECORD, str(tmp_path / "in.csv"), str(tmp_path / "out.csv"))
 

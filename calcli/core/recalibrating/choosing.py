@@ -388,7 +388,7 @@ def choose(
     """
     tried: list[tuple[MethodExpression, Performance]] = []
     failed: list[Candidate] = []
-    singles = [method for method in methods if str(method) != POOL]
+    singles, weights = [method for method in methods if str(method) != POOL], trials.rows.weights
     lasting: dict[tuple[str, ...], Doubles] = {}  # losses of matrices by path
     settled: set[tuple[str, ...]] = set()  # paths on which weaker ones are no use
     for wave in _waves(sorted(singles, key=freedom)):
@@ -402,13 +402,12 @@ def choose(
             tried.append((method, done))
             if "off_diagonal_penalties" in method.chain[-1].arguments:
                 path = _strengths(method)
-                if path in lasting and not _is_noise(trials, done.losses, lasting[path]):
+                if path in lasting and not paired_difference(done.losses, lasting[path], weights).is_noise:
                     settled.add(path)
                 lasting[path] = done.losses
     if not tried:
         raise UsageError(f"none of the candidates can be fitted: {failed[0].failed}")
     pooled = trials.pooled() if len(singles) < len(methods) else None
-    weights = trials.rows.weights
     losses = [done.losses for _, done in tried]
     means = np.array([np.average(one, weights=weights) for one in losses])
     ranks = [freedom(method) for method, _ in tried]
@@ -444,10 +443,6 @@ def _waves(methods: Sequence[MethodExpression]) -> Iterator[list[MethodExpressio
 def _strengths(method: MethodExpression) -> tuple[str, ...]:
     """Return what methods have in common that differ in the strength of their matrix only."""
     return (*path_of(method), *map(str, method.chain[-1].arguments.get("penalties", ())))
-
-
-def _is_noise(trials: Trials, losses: Doubles, others: Doubles) -> bool:
-    return paired_difference(losses, others, trials.rows.weights).is_noise
 
 
 def _best_of_equals(means: Doubles, ranks: Sequence[tuple[float, ...]], chosen: int) -> int:

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import islice
 from typing import Any, BinaryIO, NoReturn
 
 import numpy as np
@@ -138,12 +139,14 @@ def delimiter_of(path: AnyPath) -> str:
 
 
 def _delimiter(path: AnyPath, name: str) -> str:
-    """Return what stands between fields: by the ending of the file, or by its headings if it has none."""
+    """Return what stands between fields: by the ending of the file, or what splits its first lines alike."""
     with arrow_errors(name, "CSV file"):
-        header = next(_lines(path, name), b"")
-    delimiter = delimiter_of(path)
-    if not path.suffix and b"\t" in header and b"," not in header:
-        delimiter = "\t"
+        lines = [line for line in islice(_lines(path, name), 100) if line.strip()] or [b""]
+    header, delimiter = lines[0], delimiter_of(path)
+    if delimiter.encode() not in header:
+        counts = {mark: {line.count(mark.encode()) for line in lines} for mark in SEPARATORS}
+        alike = (mark for mark, some in counts.items() if len(some) == 1 and some != {0})
+        delimiter = next(alike, "\t" if not path.suffix and b"\t" in header else delimiter)
     _refuse_header(header, name, delimiter)
     return delimiter
 
@@ -189,10 +192,7 @@ def _refuse_header(header: bytes, name: str, delimiter: str) -> None:
         return
     for mark, word in SEPARATORS.items():
         if mark.encode() in header:
-            raise InputError(
-                f"{name}: the fields are separated by {word}, expected {SEPARATORS[delimiter]}; save them "
-                "with commas as .csv or with tabs as .tsv, and numbers with decimal points"
-            )
+            raise InputError(f"{name}: the fields are separated by {word}, expected {SEPARATORS[delimiter]}")
 
 
 def _refuse_ragged(path: AnyPath, name: str, delimiter: str) -> None:

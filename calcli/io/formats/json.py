@@ -21,7 +21,7 @@ from calcli.io.places.archives import opened_text
 from calcli.io.places.faults import arrow_errors, column_of
 from calcli.io.places.paths import AnyPath
 from calcli.io.tables.table import Table, in_memory, refuse_duplicates
-from calcli.io.words import label_names, score_names
+from calcli.io.words import label_names, says
 
 EXPECTED = (
     'expected rows, as in [{"label": 0, "probs": [0.9, 0.1]}], {"columns": [...], "data": [[...]]}, or '
@@ -108,7 +108,7 @@ def _rows(content: dict[str, Any], name: str) -> Any:
     if "schema" in content and isinstance(content.get("data"), list):
         return content["data"]
     if content and all(isinstance(value, dict) for value in content.values()):
-        if score_names(content) or label_names(content):  # columns, by the names of rows
+        if label_names(content) or any(says("score", one) for one in content):  # columns, by names of rows
             return _by_names_of_rows(content, name)
         return [{"id": key, **row} for key, row in content.items()]
     records = [
@@ -116,7 +116,7 @@ def _rows(content: dict[str, Any], name: str) -> Any:
         for value in content.values()
         if isinstance(value, list) and value and isinstance(value[0], dict)
     ]
-    if len(records) == 1 and not any(map(score_names, ([key] for key in content))):
+    if len(records) == 1 and not any(says("score", key) for key in content):
         return records[0]
     columns = {head: values for head, values in content.items() if isinstance(values, list)}
     if not columns or len({len(values) for values in columns.values()}) > 1:

@@ -28,6 +28,7 @@ from calcli.io.tables.labels import (
     number_of,
 )
 from calcli.io.words import (
+    BARE,
     CUSTOM,
     MISSING_NAMES,
     MISSING_NUMBERS,
@@ -546,19 +547,14 @@ def _as_labels(name: str, called: Mapping[str, str]) -> str:
 def names_of_one(c: Candidate, options: ReadOptions) -> tuple[str, ...] | None:
     """Return the class of one score, or both, the one it is of last; None if it is that of 1, or of true."""
     prefixed, stem = PREFIXED.fullmatch(c.source.columns[0]), stem_before(c.source.columns[0])
-    name = (
-        prefixed[2]
-        if prefixed
-        else stem
-        if stem and (plain_text(stem) in CUSTOM or plain_text(stem) in c.own)
-        else None
-    )
+    is_class = stem and (plain_text(stem) in BARE or plain_text(stem) in c.own)
+    name = prefixed[2] if prefixed else stem if is_class else None
     if not c.label or options.classes or options.positive or options.against_rest:
         number = name in ("0", "1") and c.label in c.head.ordered and options.positive
         return None if name is None or number else (name,)
     called = spelled(c.head, c.label)
     if c.positive in ("1", "true") and c.own <= {"0", "1", "false", "true"}:
-        return None if name is None or plain_text(name) in CUSTOM else (name,)
+        return None if name is None or plain_text(name) in BARE else (name,)
     other = [text for text in called if text != c.positive]
     if len(other) > 1:
         return (called[c.positive],)

@@ -152,7 +152,7 @@ def test_differences_of_normalized_scores_have_the_same_interval_or_none(favouri
     assert plain.interval.contains(plain.value)
     assert normalized.interval is None
     (found,) = compare([sure, favouring(400, 2000, 0.9)], NORMALIZED, Plan())
-    assert found.differences[0]["normalized_log_loss"].verdict == "equivalent"
+    assert found.differences[0]["normalized_log_loss"].verdict == "equal"
 
 
 @pytest.mark.parametrize("rows", [(6, 6, 4, 5), (12, 8, 5, 4), (20, 20, 20, 1), (3, 50)])

@@ -287,3 +287,31 @@ def test_one_score_that_is_never_below_one_half(tmp_path):
     found = read(path, ReadOptions(positive="1"))
     assert "never below one half" in found.provenance.doubts[0]
     np.testing.assert_allclose(scores_of(found)[:, 1], columns["prob"])
+
+
+@pytest.mark.parametrize(
+    "pair",
+    [
+        ("ok", "fraud"),
+        ("stayed", "churned"),
+        ("normal", "attack"),
+        ("paid", "default"),
+        ("good", "bad"),
+        ("legit", "fraud"),
+        ("survived", "died"),
+    ],
+)
+@pytest.mark.parametrize("turned", [False, True])
+def test_the_event_is_positive_in_any_order_of_columns(pair, turned, tmp_path):
+    columns = {f"prob_{pair[k]}": TWO[:, k] for k in ((1, 0) if turned else (0, 1))}
+    found = read(saved(tmp_path, columns | {"label": np.array(pair)[BINARY]}))
+    assert found.classes == pair
+    np.testing.assert_allclose(scores_of(found), TWO)
+    np.testing.assert_array_equal(found.labels, BINARY)
+    alone = read(saved(tmp_path, {f"prob_{pair[1]}": PROB, "label": np.array(pair)[BINARY]}))
+    assert alone.classes == pair
+
+
+def test_an_event_in_the_name_of_one_score_is_the_class_of_it(tmp_path):
+    found = read(saved(tmp_path, {"fraud_prob": PROB, "label": BINARY}))
+    np.testing.assert_allclose(scores_of(found)[:, 1], PROB)
