@@ -36,7 +36,6 @@ WITH_MATRIX = 0.3  # strength for the class-wise slopes beside a matrix
 BASES = ("scaled", "centered", "mixed")  # of many classes the first two
 OFF_DIAGONAL = (10, 3, 1, 0.3)
 OF_FEW = ("centered-isotonic", "isotonic")
-OF_RAW = ("bias", "vector")
 POOL = "pool"
 
 
@@ -54,7 +53,7 @@ def candidates_for(classes: int, rows: int, *, raw: bool = False, quick: bool = 
     """
     if raw:
         softmax = [m for m in METHODS.values() if m.family == "softmax"]
-        return [m.name for m in softmax if m.quick or m.name in OF_RAW]
+        return [m.name for m in softmax if m.quick or m.name in ("bias", "vector")]
     names = [m.name for m in METHODS.values() if m.quick]
     if quick:
         return names

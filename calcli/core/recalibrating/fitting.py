@@ -203,7 +203,6 @@ def fit(
     if unchanged:
         method, done, sureness = parse_method("temperature"), before, None
         calibrator = make(method).fresh({"temperature": 1.0})
-        step()
     elif done is not None or not settings.folds:
         calibrator = rows.fit(made(method))
         step()

@@ -59,13 +59,7 @@ def test_of_methods_equally_free_the_best_is_chosen(predict):
     even = np.full(300, 1 / 300)
     assert _resampled_choice(losses, even, [(0.0,), (1.0,), (2.0,)], np.zeros(300)) == 0
     assert _resampled_choice(losses, even, [(0.0,), (1.0,), (0.0,)], np.zeros(300)) == 2
-    assert freedom(parse_method("temperature")) == freedom(parse_method("temperature-mix"))
-    labels = rng.integers(0, 3, 120)
-    hits = np.where(rng.random(120) < 0.99, labels, (labels + 1) % 3)  # a few that are sure and wrong
-    predictions = predict(8 * np.eye(3)[hits] + rng.normal(size=(120, 3)), labels, kind="logits")
-    found = fit(predictions, parse_methods(["temperature", "temperature-mix"]), FitSettings())
-    one, other = (candidate.values["log_loss"] for candidate in found.candidates[1:])
-    assert found.cross_validated["log_loss"] == min(one, other)
+    assert freedom(parse_method("temperature")) < freedom(parse_method("temperature-mix"))
 
 
 def test_a_method_better_in_every_row_is_chosen_surely_and_without_optimism():

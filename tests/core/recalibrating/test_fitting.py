@@ -123,7 +123,8 @@ def test_auto_shows_what_cannot_be_fitted(predict):
     rng = np.random.default_rng(2)
     predictions = predict(rng.normal(size=(60, 2)), rng.integers(2, size=60), kind="logits")
     found = fit(predictions, parse_methods(["spline:lens=within-top-2", "bias"]))
-    assert str(found.method) == "bias"
+    assert found.unchanged
+    assert str(found.calibrator.learned("temperature")) == "1.0"
     assert "needs more than the 2 classes" in found.candidates[-1].failed
     with pytest.raises(UsageError, match="none of the candidates can be fitted: lens"):
         fit(predictions, parse_methods(["spline:lens=within-top-2", "spline:lens=within-top-3"]))
@@ -255,3 +256,22 @@ def test_the_metrics_after_a_fit_are_those_of_its_application(predict, monkeypat
             applied = values(done, ASKED)
             for score in ("log_loss", "brier"):  # others see the last digit of single precision
                 assert found.after[score] == pytest.approx(applied[score], abs=2e-6), method
+
+
+def test_calibrated_rows_are_left_as_they_are(predict):
+    """A gain by chance is more than one standard error in one of six sets."""
+    unchanged = []
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        prob = rng.random(200)
+        labels = (rng.random(200) < prob).astype(int)
+        rows = predict(np.stack([1 - prob, prob], axis=1), labels)
+        found = fit(rows, parse_methods(["temperature", "isotonic"]))
+        unchanged.append(found.unchanged)
+        if found.unchanged:
+            assert found.cross_validated == found.before
+            applied = np.exp(found.calibrator.apply(np.log(rows.scores.array)))
+            np.testing.assert_allclose(applied[:, 1], prob)
+        sharp = np.stack([0 * prob, 4 * np.log(prob / (1 - prob))], axis=1)
+        assert not fit(predict(sharp, labels, "logits"), parse_methods(["temperature", "dp"])).unchanged
+    assert sum(unchanged) >= 3
