@@ -90,7 +90,7 @@ def test_printed_it_shows_the_tables(capsys):
     report = calcli.evaluate(calcli.read(CANCER))
     assert str(report) + "\n" == capsys.readouterr().out
     assert "269 rows, 2 classes" in repr(report)
-    assert "| brier | 0.1102 |" in report._repr_markdown_()
+    assert "| brier | 0.0551 |" in report._repr_markdown_()
 
 
 def test_settings_are_those_of_the_command(capsys):
