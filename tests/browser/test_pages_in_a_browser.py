@@ -120,7 +120,7 @@ def test_pointing_at_a_bar_tells_its_numbers(browser: Any, pages: Path, capsys: 
     bars = browser.find_elements("css selector", "header .tip")
     webdriver.ActionChains(browser).move_to_element(bars[-1]).perform()
     told = browser.find_element("css selector", "#tip").text
-    assert f"mean score {last['confidence']:.4f}, frequency {last['accuracy']:.4f}" in told
+    assert f"mean score {last['predicted']:.4f}, frequency {last['observed']:.4f}" in told
 
 
 def test_pointing_at_a_curve_tells_a_point_of_it(browser: Any, pages: Path) -> None:

@@ -32,22 +32,24 @@ def expected(drawn: Drawn) -> dict[str, float]:
     probs, labels = drawn.probs, drawn.labels
     n, k = probs.shape
     rows, top = np.arange(n), probs.argmax(1)
-    hit, confidence = (top == labels).astype(float), probs.max(1)
+    confidence, hit = probs.max(1), (top == labels).astype(float)
+    score, outcome = (probs[:, 1], labels.astype(float)) if k == 2 else (confidence, hit)
+    squares = ((probs - np.eye(k)[labels]) ** 2).sum(1)
     areas = [metrics.roc_auc_score(labels == c, probs[:, c]) for c in range(k)]
-    order = np.argsort(confidence, kind="stable")
-    gaps = np.cumsum((hit - confidence)[order]) / n
-    ends = np.append(np.diff(confidence[order]) > 0, True)
+    order = np.argsort(score, kind="stable")
+    gaps = np.cumsum((outcome - score)[order]) / n
+    ends = np.append(np.diff(score[order]) > 0, True)
     return {
         "log_loss": float(-np.log(probs[rows, labels]).mean()),
-        "brier": float(((probs - np.eye(k)[labels]) ** 2).sum(1).mean()),
+        "brier": float(squares.mean()) / (2 if k == 2 else 1),
         "accuracy": float(metrics.accuracy_score(labels, top)),
         "auroc": areas[1] if k == 2 else float(np.mean(areas)),
-        "ece": _binned(confidence, hit),
-        "mce": _binned(confidence, hit, largest=True),
+        "ece": _binned(score, outcome),
+        "mce": _binned(score, outcome, largest=True),
         "cw_ece": float(np.mean([_binned(probs[:, c], labels == c) for c in range(k)])),
         "ks": float(np.abs(gaps[ends]).max()),
         "mean_confidence": float(confidence.mean()),
-        "mean_gap": float(confidence.mean() - hit.mean()),
+        "mean_gap": float(score.mean() - outcome.mean()),
     }
 
 

@@ -39,10 +39,11 @@ def differences(drawn: Tangled) -> Iterator[str]:
 
 def expected(drawn: Tangled) -> dict[str, float]:
     """Return proper scores and the accuracy."""
-    right = np.eye(drawn.probs.shape[1])[drawn.labels]
+    n_classes = drawn.probs.shape[1]
+    right = np.eye(n_classes)[drawn.labels]
     each = {
         "log_loss": -np.log(drawn.probs[right == 1]),
-        "brier": ((drawn.probs - right) ** 2).sum(1),
+        "brier": ((drawn.probs - right) ** 2).sum(1) / (2 if n_classes == 2 else 1),
         "accuracy": drawn.probs.argmax(1) == drawn.labels,
     }
     return {name: float(np.average(values, weights=drawn.weights)) for name, values in each.items()}

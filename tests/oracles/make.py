@@ -18,7 +18,7 @@ from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax, logit, softmax
 from sklearn.calibration import calibration_curve
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import accuracy_score, log_loss, roc_auc_score, top_k_accuracy_score
+from sklearn.metrics import accuracy_score, brier_score_loss, log_loss, roc_auc_score, top_k_accuracy_score
 
 HERE = Path(__file__).resolve().parent
 SAMPLES = HERE.parents[1] / "sample_data"
@@ -62,21 +62,25 @@ def metrics(probs: np.ndarray, labels: np.ndarray) -> dict[str, float]:
     rows = np.arange(len(labels))
     classes = probs.shape[1]
     hit, confidence = (probs.argmax(1) == labels).astype(int), probs.max(1)
+    score, outcome = (probs[:, 1], labels) if classes == 2 else (confidence, hit)
     onehot = np.eye(classes)[labels]
     found = {
         "accuracy": accuracy_score(labels, probs.argmax(1)),
-        "brier": float(((probs - onehot) ** 2).sum(1).mean()),
-        "ks": float(np.abs(cumulative_differences(hit, confidence)).max()),
+        "brier": brier_score_loss(labels, score if classes == 2 else probs),
+        "ks": float(np.abs(cumulative_differences(outcome, score)).max()),
         "mean_confidence": float(confidence.mean()),
     }
-    if not on_edges(confidence):
-        found["ece"] = ece(hit, confidence)
+    if classes == 2 or not on_edges(score):
+        found["ece"] = ece(outcome, score)
     if probs[rows, labels].min() > 1e-15:  # where scikit-learn clips
         found["log_loss"] = log_loss(labels, probs, labels=range(classes))
     if classes == 2:
         found["auroc"] = roc_auc_score(labels, probs[:, 1])
         found["spiegelhalter_z"] = spiegelhalter_statistic(labels, probs[:, 1])
-        found["ece:lens=class-1"] = ece(labels, probs[:, 1])
+        if not on_edges(confidence):
+            found["ece:lens=top-1"] = ece(hit, confidence)
+        found["mean_gap"] = float(np.mean(score - outcome))
+        found["oe_ratio"] = float(outcome.mean() / score.mean())
         inside = (probs[:, 1] > 0) & (probs[:, 1] < 1)
         if inside.all():
             line = LogisticRegression(C=np.inf, tol=1e-12, max_iter=10_000)

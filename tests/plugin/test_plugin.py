@@ -85,7 +85,7 @@ def test_a_format_is_read(run, tmp_path):
     done = run("evaluate", "preds.bars", "--metrics", "brier", "--format", "json")
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)["results"][0]["metrics"]["brier"]["value"]
-    assert found == pytest.approx(2 * np.mean([((label == 0) - first) ** 2 for label, first in rows]))
+    assert found == pytest.approx(np.mean([((label == 0) - first) ** 2 for label, first in rows]))
 
 
 def test_a_broken_plugin_is_one_sentence(run):

@@ -60,7 +60,7 @@ def _confidence(measured: Measurements, settings: Settings, _: Estimates) -> Map
         if weight > 0
     ]
     return {
-        "accuracy": float(measured.hits_by_class.sum() / bins.weight.sum()),
+        "accuracy": float(measured.unit_table().means()["hit"]),
         "reliability": tuple(reliability),
     }
 

@@ -82,7 +82,6 @@ SYNONYMS = {  # each is one expression and no other
     "citl": "calibration_intercept",
     "mean squared error": "brier",
     "mse": "brier",
-    "o:e": "oe_ratio",
     "o/e": "oe_ratio",
     "sigmoid": "platt",
     "sigmoid calibration": "platt",
