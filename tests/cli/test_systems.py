@@ -44,8 +44,8 @@ def test_systems_side_by_side(run, table, tmp_path):
         one["input"]["path"]: one["metrics"]["brier"]["value"] for one in json.loads(done.out)["results"]
     }
     assert found == {
-        f"{table}/rf": pytest.approx(2 * np.mean((P - Y) ** 2)),
-        f"{table}/xgb": pytest.approx(2 * np.mean((P**2 - Y) ** 2)),
+        f"{table}/rf": pytest.approx(np.mean((P - Y) ** 2)),
+        f"{table}/xgb": pytest.approx(np.mean((P**2 - Y) ** 2)),
     }
     assert {"rf", "xgb"} <= {folder.name for folder in (tmp_path / "out").iterdir()}
 
@@ -67,7 +67,7 @@ def test_epochs_of_systems_are_series_of_files(run, table, tmp_path):
     assert done.status == 0, done.err
     drawn = pd.read_csv(tmp_path / "out" / "epochs.csv")
     assert drawn["number"].tolist() == [3, 5, 3, 5]
-    briers = {"brier, rf": 2 * np.mean((P - Y) ** 2), "brier, xgb": 2 * np.mean((P**2 - Y) ** 2)}
+    briers = {"brier, rf": np.mean((P - Y) ** 2), "brier, xgb": np.mean((P**2 - Y) ** 2)}
     np.testing.assert_allclose(drawn["value"], drawn["name"].map(briers))
 
 
