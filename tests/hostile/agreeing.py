@@ -14,7 +14,7 @@ ABOUT = (
     "input", "settings", "systems", "unread", "signature", "sentence", "notes", "warnings", "reading",
     "fit_seconds", "apply_seconds",
 )  # fmt: skip
-ALIKE = ("no evidence", "undecided", "equivalent", "untested")  # verdicts on a file beside itself
+ALIKE = ("no evidence", "undecided", "equal", "equivalent", "untested")  # verdicts on a file beside itself
 
 
 @dataclass(frozen=True)
