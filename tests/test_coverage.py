@@ -30,7 +30,7 @@ from tests.benchmarks.coverage import (
     TABLES,
     TOLERANCE,
     Results,
-    _count,
+    _add,
     _named,
     by_test,
     differing,
@@ -248,7 +248,7 @@ def test_what_is_counted():
     own = {"whole": 0, "intervals": {}, "tests": {}}
     truth = {"log_loss": 0.5}
     for one in (Interval(0.4, 0.6, 0.95), Interval(0.6, 0.7, 0.95), Interval(0.3, 0.4, 0.95), "few"):
-        _count(own, Found({"log_loss": one}, {"ece": 0.05, "ks": 0.2}), truth)
+        _add(own, FIXED, Found({"log_loss": one}, {"ece": 0.05, "ks": 0.2}), truth)
     assert own["intervals"] == {"log_loss": [4, 3, 1, 1]}
     assert own["tests"] == {"ece": [4, 4], "ks": [4, 0]}
     assert own["whole"] == 3

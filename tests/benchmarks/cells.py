@@ -52,19 +52,21 @@ SCORES = (
 )  # fmt: skip
 OF_TWO = (
     "average_precision", "beta_score:b=2", "normalized_beta_score:b=2", "cllr", "oe_ratio",
-    "calibration_intercept", "calibration_slope", "kuiper", "kuiper:lens=class-1",
+    "calibration_intercept", "calibration_slope", "kuiper", "kuiper:lens=top-1",
     "aurc", "augrc", "selective_accuracy", "precision", "recall", "f1", "net_benefit:threshold=0.2", "rps",
 )  # fmt: skip
 OF_MANY = ("top5_accuracy",)
 DEFAULT = (
     "log_loss", "normalized_log_loss", "brier", "normalized_brier", "accuracy", "normalized_error_rate",
-    "top5_accuracy", "auroc", "mean_confidence", "mean_gap",
+    "top5_accuracy", "auroc", "mean_confidence", "mean_gap", "oe_ratio", "calibration_slope",
+    "calibration_intercept",
 )  # fmt: skip
 TESTS = (
-    "ece", "ece_l2", "ece_l2:debiased=true", "mce", "ece:binning=equal-mass", "ece:lens=class-1", "ks",
-    "ks:lens=class-1", "smooth_ece", "kde_ece", "cw_ece", "cw_ece_l2", "ace",
+    "ece", "ece_l2", "ece_l2:debiased=true", "mce", "ece:binning=equal-mass", "ks", "smooth_ece", "kde_ece",
+    "cw_ece", "cw_ece_l2", "ace",
 )  # fmt: skip
-TESTS_OF_TWO = ("spiegelhalter_z", "kuiper", "kuiper:lens=class-1")
+TESTS_OF_TWO = ("ece:lens=top-1", "ks:lens=top-1", "spiegelhalter_z", "kuiper", "kuiper:lens=top-1")
+TESTS_OF_MANY = ("ece:lens=class-1", "ks:lens=class-1")
 SLOW_TESTS = ("skce", "expected_miscalibration:min_rows=100", "worst_miscalibration:min_rows=100")
 SLOW_ROWS = 500  # up to which these are studied
 COMPARED_METRICS = (
@@ -216,8 +218,7 @@ def _evaluated(cell: Cell, rng: np.random.Generator, only: Container[str] | None
     if asked.metrics:
         intervals = _intervals(system, asked)
     names = [*TESTS, *(SLOW_TESTS if cell.rows <= SLOW_ROWS and cell.kind != "weighted" else ())]
-    if cell.classes == 2:
-        names += TESTS_OF_TWO
+    names += TESTS_OF_TWO if cell.classes == 2 else TESTS_OF_MANY
     wanted = _of(names, only)
     if wanted and cell.kind != "clustered":  # there is no test for dependent rows
         asked = Settings(wanted, draws=DRAWS, intervals=False, test=True, seed=seed)

@@ -136,6 +136,7 @@ def _nothing() -> dict[str, Any]:
 def _add(own: dict[str, Any], seed: int, found: Found, truth: dict[str, float]) -> None:
     """Add one data set to a cell."""
     _count(own, found, truth)
+    own["whole"] += all(isinstance(found.intervals[n], Interval) for n in DEFAULT if n in found.intervals)
     if seed < FIXED:
         own["fixed"].append(as_numbers(found))
 
@@ -149,7 +150,6 @@ def _count(own: dict[str, Any], found: Found, truth: dict[str, float]) -> None:
             counts[1] += 1
             if not interval.contains(truth[name]):
                 counts[2 if interval.low > truth[name] else 3] += 1
-    own["whole"] += all(isinstance(found.intervals[n], Interval) for n in DEFAULT if n in found.intervals)
     for name, p in found.p_values.items():
         counts = own["tests"].setdefault(name, [0, 0])
         if not math.isnan(p):
