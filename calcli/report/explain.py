@@ -16,7 +16,7 @@ from calcli.core.language.synonyms import also_called, meant, other_thing
 from calcli.report.shown import Column, Shown, TextTable
 
 METRICS_TITLES: Mapping[Tier, str] = {
-    "to know": "Metrics: the ten to know",
+    "to know": "Metrics: those to know",
     "more": "More metrics",
     "works": "Metrics mainly for the works",
 }

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Array, Doubles, Floats
 from calcli.core.data.binning import is_run_end
+from calcli.core.data.blocks import Block
 from calcli.core.data.units import numbers_of
 from calcli.core.estimators.intervals import FEWEST, Influences, Interval, Spread, of_equal_weight
 from calcli.core.evaluating.measurements import Measurements
@@ -26,7 +27,7 @@ from calcli.core.language.metrics import ALMOST
 from calcli.core.language.settings import Settings
 from calcli.core.problems.lenses import ScoredRows
 from calcli.core.problems.problem import Problem, ordered_problem
-from calcli.core.state.needs import LOG_ODDS, Mean, Need, Pass, Scores, every_class, through
+from calcli.core.state.needs import Mean, Need, Pass, Scores, every_class, through
 
 SURE = 2.5758  # standard deviations that one normal number in 200 is below
 
@@ -44,6 +45,15 @@ class DeLongPlacements:
     of_positive: NDArray[np.float64]
     of_negative: NDArray[np.float64]
     bias: float = 0.0
+
+
+def _order(block: Block) -> Array:
+    """Return (n,) numbers in [0, 2] that increase with the log-odds of the second of two classes."""
+    tail = 1 / (1 + np.abs(block.log_odds.astype(np.float64)))
+    return np.where(block.log_odds < 0, tail, 2 - tail)
+
+
+ORDER = Mean("order of log-odds", _order)
 
 
 class Ranking(Measure, ABC):
@@ -117,8 +127,8 @@ class Ranking(Measure, ABC):
                     f"{self} needs one score in every row; expected a lens such as top-1 or class-1"
                 )
             return (need,)
-        finest = [Mean(LOG_ODDS.name, LOG_ODDS.of)] if of.rows.n_classes == 2 and of.rows.has_rows else []
-        return (*every_class(of.rows, of.settings), *finest)
+        finest = of.rows.n_classes == 2 and of.rows.has_rows and of.rows.kind != "probs"
+        return (*every_class(of.rows, of.settings), *([ORDER] if finest else []))
 
     def estimate(self, measured: Measurements, settings: Settings, beside: Calls = ()) -> Estimate:
         """Return the measure; rows of one cluster count as one observation in its standard error."""
@@ -190,11 +200,8 @@ class Ranking(Measure, ABC):
 
 def _finest(measured: Measurements, lens: str) -> ScoredRows:
     """Return what a lens shows; of two classes logits in the order of their log-odds, as 1 is rounded."""
-    seen, log_odds = measured.look(lens), measured.columns.get("log_odds")
-    if lens != "class-1" or log_odds is None or measured.predictions.kind == "probs":
-        return seen
-    tail = 1 / (1 + np.abs(log_odds))  # scores must not be negative
-    return seen._replace(score=np.where(log_odds < 0, tail, 1 + np.abs(log_odds)))
+    seen, order = measured.look(lens), measured.columns.get(ORDER.name)
+    return seen if lens != "class-1" or order is None else seen._replace(score=order)
 
 
 def _ranked(measured: Measurements, lens: str) -> Problem:
