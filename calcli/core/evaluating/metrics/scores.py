@@ -878,7 +878,7 @@ class NormalizedExpectedCost(OfCosts):
 
 @metric("beta_score", "Beta-weighted score", tier="works", range="0 to inf", unit="ratio")
 class BetaWeighted(OfDensity):
-    """two classes: risk over all thresholds, weighted by Beta(a, b); 1, 1 gives log_loss, 2, 2 gives 1.5 x
+    """two classes: risk over all thresholds, weighted by Beta(a, b); 1, 1 gives log_loss, 2, 2 gives 3 x
     brier
 
     Formula: integral over a_1 of bayes_risk[wrong on class 0: 1/a_1, on class 1: 1/(1-a_1)] Beta(a_1; a, b)
