@@ -502,7 +502,7 @@ def inverted(tmp_path, monkeypatch):
     """Return a folder with one column of scores beside labels as text, and a file of one minus them."""
     rng = np.random.default_rng(11)
     p = rng.beta(1, 4, 900)
-    label = np.where(rng.random(900) < p, "fraud", "legit")
+    label = np.where(rng.random(900) < p, "quasar", "star")
     for name, scores in (("right", p), ("inverted", 1 - p)):
         table = "".join(f"{one},{score!r}\n" for one, score in zip(label, scores.tolist(), strict=True))
         (tmp_path / f"{name}.csv").write_text(f"label,proba\n{table}")
@@ -511,9 +511,9 @@ def inverted(tmp_path, monkeypatch):
 
 
 def test_one_minus_the_probabilities_does_not_pass(run, inverted):
-    assert run("check", "--init", "right.csv", "--positive", "fraud").status == 0
+    assert run("check", "--init", "right.csv", "--positive", "quasar").status == 0
     policy = tomllib.loads((inverted / "calcli.toml").read_text())
-    assert policy["reading"] == {"positive": "fraud"}
+    assert policy["reading"] == {"positive": "quasar"}
     assert run("check", "right.csv").status == 0
     assert run("check", "inverted.csv").status == 1
 
@@ -536,13 +536,13 @@ def test_what_only_the_ranking_says_decides_nothing(run, inverted, command):
     done = run(*command)
     assert done.status == 2
     assert "nothing says which class proba is the score of" in done.err
-    assert "--positive fraud" in done.err
-    assert "--positive legit" in done.err
+    assert "--positive quasar" in done.err
+    assert "--positive star" in done.err
 
 
 def test_evaluate_says_first_what_only_the_ranking_says(run, inverted):
     head = run("evaluate", "right.csv").out.split("\n\n")[0]
-    assert "Doubt: nothing says which class proba is the score of; fraud is taken" in " ".join(head.split())
+    assert "Doubt: nothing says which class proba is the score of; quasar is taken" in " ".join(head.split())
 
 
 def test_an_identifier_that_repeats_is_told_unless_it_is_the_cluster(run, tmp_path):
