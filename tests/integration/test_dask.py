@@ -220,5 +220,6 @@ def test_the_default_report_of_two_classes_is_that_of_the_whole_in_every_metric(
         for one in (left, calcli.State.of(calcli.read(str(tmp_path / "lake"))))
     )
     assert found.keys() == expected.keys() >= {"average_precision", "ks", "relative_calibration_loss"}
-    for name, one in found.items():
-        assert one.value == pytest.approx(expected[name].value, rel=1e-6), name
+    for name, metric in found.items():
+        if metric.rows is None:  # the two states have samples of different rows
+            assert metric.value == pytest.approx(expected[name].value, rel=1e-6), name
