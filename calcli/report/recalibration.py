@@ -114,7 +114,7 @@ def _gain(estimate: Estimate, classes: int, all_right: bool, taught: str) -> Gai
         wins = f"{by} gains {percent(share)} of the {score} {change}{bound}"
         return Gain(f"On its own rows, {wins}: optimistic.", on_unseen=False)
     if HARM <= share < NOTHING:
-        normal = "; a share slightly below zero is normal for calibrated probabilities" * (after != before)
+        normal = "; a share slightly below zero is normal on unseen rows" * (after != before)
         return Gain(f"{_capitalized(by)} gains nothing of the {score} {change}{normal}.")
     wins = f"{_with_error(share, estimate)} of the {score} {change}"
     if all_right or not abs(share) > CHANCE * estimate.parts["relative_standard_error"]:

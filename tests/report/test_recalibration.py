@@ -57,7 +57,7 @@ def test_a_loss_in_words():
 def test_nothing_to_win_and_harm_in_words():
     assert sentence(0.2, 0.201) == (
         "An affine recalibration gains nothing of the log-loss (0.2000 -> 0.2010); "
-        "a share slightly below zero is normal for calibrated probabilities."
+        "a share slightly below zero is normal on unseen rows."
     )
     worse = "An affine recalibration makes the log-loss worse (0.2000 -> 0.2500)"
     assert sentence(0.2, 0.25).startswith(worse)

@@ -284,22 +284,17 @@ def _given(options: ReadOptions) -> set[str]:
 
 
 def _judge(c: Candidate, options: ReadOptions) -> _Judged:
-    notes: list[str] = []
-    given = _given(options)
-    fault = ""
+    given, fault = _given(options), ""
     for rules in (FAULT, STRIKE, DOUBT):
         for rule in rules:
-            if (c.label or not rule.labelled) and (reason := rule.check(c)):
-                if given & set(rule.option.split()):
-                    notes.append(reason)
-                elif rules is FAULT:
+            answered = given & set(rule.option.split())
+            if not answered and (c.label or not rule.labelled) and (reason := rule.check(c)):
+                if rules is FAULT:
                     fault = fault or reason
                 else:
                     return _Judged(c, reason, rules is DOUBT and not fault)
-    for rule in REMARK:
-        if (c.label or not rule.labelled) and (said := rule.check(c)) and said not in notes:
-            notes.append(said)
-    return _Judged(c, fault, fault=bool(fault), notes=tuple(notes))
+    remarks = (rule.check(c) for rule in REMARK if c.label or not rule.labelled)
+    return _Judged(c, fault, fault=bool(fault), notes=tuple(remark for remark in remarks if remark))
 
 
 def _faulty(judged: Sequence[_Judged]) -> list[list[Candidate]]:

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-
-import numpy as np
-from numpy.typing import NDArray
 
 from calcli.core.data.predictions import Called
 from calcli.core.language.errors import UsageError
@@ -18,15 +14,15 @@ from calcli.io.layouts import ALONE, ANSWERS, COLUMNS, LAYOUTS, LISTS, RANKS, La
 from calcli.io.layouts.answers import require_column
 from calcli.io.options import ReadOptions
 from calcli.io.reading.candidates import Candidate, orders, spelled
+from calcli.io.reading.censoring import censoring
 from calcli.io.reading.choose import Choice, by_pattern, choose, columns_of, refuse_elsewhere
 from calcli.io.reading.classes import Classes, decided_by, in_order, names_of
-from calcli.io.reading.head import FEW, Head
+from calcli.io.reading.repeats import repeats
 from calcli.io.reading.tablehead import all_rows, head_of_table
 from calcli.io.tables.table import Table
-from calcli.io.words import is_identifier, kind_by_name, plain, plain_text
+from calcli.io.words import kind_by_name, plain, plain_text
 
 OF_CLASSES = ("scores", "classes", "positive", "label_column", "labels", "against_rest")
-SHARE = 0.05  # of the rows, from which repeats are told
 
 
 @dataclass(frozen=True)
@@ -117,8 +113,10 @@ def decide(table: Table, options: ReadOptions, *, labelled: bool, known: Sequenc
             refuse_elsewhere(choice, every, options)
     reading = _reading(choice, options, names)
     truth = (*reading.right, *([reading.label] if reading.label else []))
+    censored = censoring(head, reading.label) if reading.label and options.label_column is None else ""
     return replace(
         reading,
+        notes=(*reading.notes, *([censored] if censored else [])),
         repeats=repeats(head, choice.chosen.source.columns, truth) if labelled else (),
         truth=head.truths.get(reading.label or "", {}),
     )
@@ -229,54 +227,3 @@ def _layout(c: Candidate, names: list[str]) -> Layout:
         ):
             return layout
     return LISTS if c.source.form == "lists" else COLUMNS if c.source.many else ALONE
-
-
-def repeats(head: Head, scores: Sequence[str], truth: Sequence[str]) -> tuple[str, ...]:
-    """Return a sentence for each identifier whose values repeat, or else on rows that are copies.
-
-    Parameters
-    ----------
-    head
-        The rows that are looked at.
-    scores, truth
-        The columns of the scores, and of what is right.
-    """
-    notes = []
-    for name, values in head.columns.items():
-        if name in (*scores, *truth) or not is_identifier(name):
-            continue
-        _, counts = np.unique(values.astype(str), return_counts=True)
-        shared = int(counts[counts > 1].sum())
-        if len(counts) >= min(FEW, head.n // 10) > 1 and shared >= SHARE * head.n:
-            of = f" of the {head.n:,} rows looked at" if shared < head.n else " rows"
-            notes.append(
-                f"{name} repeats: {shared:,}{of} share {int((counts > 1).sum()):,} values, and such rows are "
-                f"rarely independent: say --cluster {shlex.quote(name)}, or in a policy "
-                f"cluster = {json.dumps(name)}"
-            )
-    return tuple(notes) or _copies(head, scores)
-
-
-def _copies(head: Head, scores: Sequence[str]) -> tuple[str, ...]:
-    """Return a sentence on rows that are equal in everything, unless equal scores are common anyway."""
-    if head.lists or head.n < FEW:
-        return ()
-    rows = _numbered(head, [*head.columns])
-    distinct, first = np.unique(rows, return_index=True)
-    copies = head.n - len(distinct)
-    alike = len(distinct) - len(np.unique(_numbered(head, scores)[first]))
-    if copies < SHARE * head.n or alike > SHARE * len(distinct):
-        return ()
-    return (
-        f"{copies:,} of the {head.n:,} rows looked at are copies of others, equal in every column, and tell "
-        "nothing new; remove them",
-    )
-
-
-def _numbered(head: Head, names: Sequence[str]) -> NDArray[np.intp]:
-    """Return (n,) numbers that are equal where rows are equal in some columns."""
-    groups = np.zeros(head.n, np.intp)
-    for name in names:
-        _, codes = np.unique(head.columns[name].astype(str), return_inverse=True)
-        _, groups = np.unique(groups * (codes.max() + 1) + codes, return_inverse=True)
-    return groups

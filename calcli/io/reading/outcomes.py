@@ -6,6 +6,7 @@ error bars to evals", arXiv 2411.00640).
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -84,8 +85,10 @@ def find_outcomes(table: Table, options: ReadOptions) -> Source | None:
     said = [one for one in names if label and one not in (label, *graded) and _is_said(one)]
     said = [one for one in said if label and _shares(table, one, label)]
     if name is not None:
-        by_label = label is not None and name != label and not _is_graded(table, name)
+        by_label = label not in (None, name) and not _is_graded(table, name, label, options.scale)
         graded, said = ([], [name]) if by_label else ([name], [])
+        if label not in (None, name) and options.scale is None:
+            _refuse_probabilities(table, name, label)
     if not graded and not said:
         return None
     if len(graded) + len(said) > 1:
@@ -110,7 +113,8 @@ def require_outcomes(table: Table, options: ReadOptions) -> Source:
 
 def graded_names(table: Table) -> list[str]:
     """Return what is named as an outcome and holds such: columns, of logs the scorers."""
-    return [one.removeprefix(SCORE) for one in table.schema.names if _is_graded(table, one)]
+    named_so = [name for name in table.schema.names if is_called("outcome", name)]
+    return [name.removeprefix(SCORE) for name in named_so if _holds_grades(table, name)]
 
 
 def _label(table: Table, names: Sequence[str], options: ReadOptions) -> str | None:
@@ -127,17 +131,34 @@ def _is_said(name: str) -> bool:
 
 
 def _shares(table: Table, name: str, label: str) -> bool:
-    """Tell whether a column of predictions holds some of the values that the labels have."""
+    """Tell whether predictions hold the values of the labels: some of the texts, most of the numbers."""
     said, right = comparable(column_values(table, name), column_values(table, label))
-    return bool(np.isin(as_text(said), as_text(right)).any())
+    among = np.isin(as_text(said), as_text(right))
+    return bool(among.mean() > 0.5 if column_values(table, name).dtype.kind == "f" else among.any())
 
 
-def _is_graded(table: Table, name: str) -> bool:
+def _refuse_probabilities(table: Table, name: str, label: str) -> None:
+    """Raise an InputError if fractions stand beside two numbered labels and are not named as grades."""
+    values, labels = column_values(table, name), column_values(table, label)
+    if is_called("outcome", name) or values.dtype.kind != "f" or labels.dtype.kind not in "biuf":
+        return
+    if len(np.unique(labels)) == 2 and len(np.unique(values)) > 2 and _holds_grades(table, name):
+        raise InputError(
+            f"{table.place.name}: {name} holds numbers in [0, 1] beside two labels, {label}; if they are "
+            f"probabilities, say --scores {shlex.quote(name)}, and if they are grades, add --scale 1"
+        )
+
+
+def _is_graded(table: Table, name: str, label: str | None, scale: float | None) -> bool:
+    """Tell whether a column is graded, not compared: by its name, a scale, or as no label has its values."""
+    graded = is_called("outcome", name) or scale is not None or not (label and _shares(table, name, label))
+    return graded and _holds_grades(table, name, scale or 1.0)
+
+
+def _holds_grades(table: Table, name: str, scale: float = 1.0) -> bool:
     """Tell whether a column holds what is right or wrong, or grades."""
-    if not is_called("outcome", name):
-        return False
     try:
-        _grades(column_values(table, name), name, table.place, 1.0)
+        _grades(column_values(table, name), name, table.place, scale)
     except InputError:
         return False
     return True

@@ -1,9 +1,7 @@
 """What strikes a reading out, makes it doubtful, or is said beside it: each a rule that looks at the values.
 
-A rule yields to the one option that answers its question, and to no other; what it found is then told
-beside the
-result. A doubtful reading cannot be the answer alone, but still contests others: a doubt must not promote a
-rival.
+A rule yields to the one option that answers its question, and to no other. A doubtful reading cannot be the
+answer alone, but still contests others: a doubt must not promote a rival.
 """
 
 from __future__ import annotations
@@ -238,7 +236,8 @@ def is_no_percent(c: Candidate) -> str | None:
     if c.kind != "probs" or c.source.many or not c.label or (c.y < 0).any():
         return None
     base, mean = float((c.y == 1).mean()), float(c.s.mean())
-    if not 0 < base < mean / 10:
+    error = np.sqrt(base * (1 - base) / len(c.y))
+    if not 0 < base < mean / 10 or abs(mean / 100 - base) > CLEARLY * error:
         return None
     as_percent = np.where(c.y == 1, c.s / 100, 1 - c.s / 100)
     better = float(np.log(np.maximum(as_percent, 1e-6)).sum())
@@ -461,7 +460,8 @@ def label_is_no_prediction(c: Candidate) -> str | None:
     """Say so of labels that are named as predictions, or as what is right."""
     if c.label in c.head.predictions and c.what != "answer":
         return f"{c.label} is named as a prediction"
-    if c.what in ("classes", "class") and says_right(c.label, c.own):
+    by_name = c.how == "names" and c.what == "classes" and len(c.own) > 2  # ordinal grades beside prob_0, ...
+    if c.what in ("classes", "class") and not by_name and says_right(c.label, c.own):
         return f"{c.label} says what is right, not of which class it is"
     return None
 

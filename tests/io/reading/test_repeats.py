@@ -46,8 +46,24 @@ def test_what_names_no_case_or_repeats_nothing_is_not_told(name, values, tmp_pat
 def test_copies_are_told_where_scores_are_not_equal_anyway(tmp_path):
     twice = np.tile(np.arange(100), 2)
     (sentence,) = told(tmp_path, {"age": twice, "label": LABEL[twice], "prob": PROB[twice]})
-    assert sentence.startswith("100 of the 200 rows looked at are copies of others")
+    assert sentence.startswith("100 of the 200 rows looked at are equal to another row in every column: were")
     coarse = np.round(PROB, 1)
     many = np.tile(coarse, 2)
     labels = (RNG.random(200) < many).astype(int)
     assert told(tmp_path, {"label": labels, "prob": many}) == ()
+
+
+@pytest.mark.parametrize(
+    "prob", [RNG.random(200).round(3), RNG.random(200).round(2), RNG.beta(1, 40, 200).round(3)]
+)
+@pytest.mark.parametrize("label", ["drawn", "one"])
+def test_equal_rows_of_rounded_scores_are_chance(prob, label, tmp_path):
+    labels = (RNG.random(200) < prob).astype(int) if label == "drawn" else 1
+    assert told(tmp_path, {"prob": prob, "label": labels}, classes=("0", "1")) == ()
+
+
+def test_equal_rows_of_stated_confidences_are_chance(tmp_path):
+    columns = {"confidence": RNG.choice([90, 95, 100], 120), "correct": 1}
+    assert told(tmp_path, columns) == ()
+    columns = {"y_prob": np.tile([0.01, 0.99], 60), "y_true": np.tile([0, 1], 60)}
+    assert told(tmp_path, columns, scores=("y_prob",), label_column="y_true") == ()
