@@ -245,8 +245,8 @@ class MonitorReport(Shown):
         }[self.watched]
         held = "" if self.watched == "promise" else " is right"
         if self.reference_rows is not None:
-            held = f" is as in the {self.reference_rows:,} rows of the reference, which leave "
-            held += f"{100 * self.left_open:.1f} points open for the usual prediction"
+            held = f" is as in the {self.reference_rows:,} rows of the reference, which tell the "
+            held += f"frequency at the usual prediction to ±{100 * self.left_open:.1f} points"
         elif self.left_open:
             held += f", up to {100 * self.left_open:.1f} points"
         cluster = self.settings.cluster

@@ -390,7 +390,8 @@ def test_a_reference_leaves_open_what_its_size_does(run, save):
         opens.append(told(done)["left_open"])
     assert opens[0] > 2 * opens[1] > 0
     shown = " ".join(run("monitor", log, "--time", "time", "--reference", small).out.split())
-    assert f"as in the 1,000 rows of the reference, which leave {100 * opens[0]:.1f} points open" in shown
+    uncertain = f"tell the frequency at the usual prediction to ±{100 * opens[0]:.1f} points"
+    assert f"as in the 1,000 rows of the reference, which {uncertain}" in shown
 
 
 def test_days_that_differ_by_chance_want_a_tolerance(run, save):
