@@ -48,7 +48,12 @@ REPORTS = [  # folder, command, what it says, what it does not
         ["worse 1.0000 0.5000 -0.5000 -0.7891 to -0.0330 0.031"],
         [],
     ),
-    ("03-worse-although-the-interval-holds-0", "compare a.csv b.csv c.csv", ["c.csv undecided"], ["c.csv worse"]),
+    (
+        "03-worse-although-the-interval-holds-0",
+        "compare a.csv b.csv c.csv",
+        ["c.csv undecided"],
+        ["c.csv worse"],
+    ),
     ("04-few-discordant-questions", "compare main30.csv branch30.csv", ["undecided", " 0.125"], ["-0.8"]),
     ("04-few-discordant-questions", "compare main40.csv branch40.csv", ["undecided", " 0.125"], []),
     ("04-few-discordant-questions", "compare main60.csv branch60.csv", ["undecided", " 0.063"], []),
