@@ -64,3 +64,16 @@ def test_one_value_everywhere(file, tmp_path, capsys):
     differences = compared.comparisons[0].differences[0]
     assert differences["ece"].baseline == pytest.approx(expected["ece"], abs=1e-12)
     assert differences["brier"].candidate == pytest.approx(expected["brier"], abs=1e-12)
+    (tmp_path / "policy.toml").write_text(
+        "".join(f'[[rules]]\nmetric = "{name}"\nmax = 9\n' for name in expected), encoding="utf-8"
+    )
+    rules = document("check", file, "-p", tmp_path / "policy.toml")["results"][0]["rules"]
+    assert {rule["metric"]: rule["value"] for rule in rules} == pytest.approx(expected, abs=1e-12)
+    trials = document("benchmark", "--cal", file, "--test", file, "--methods", "temperature", *asked)[
+        "trials"
+    ]
+    assert {name: trials[0]["values"][name] for name in expected} == pytest.approx(expected, abs=1e-12)
+    figure = report.plot("reliability")
+    assert f"ECE {expected['ece']:.4f}, if calibrated" in figure.caption
+    gap = sum(row["gap"] * row["rows"] for row in figure.records) / len(table)
+    assert gap == pytest.approx(expected["mean_gap"], abs=1e-12)
