@@ -324,11 +324,11 @@ def calendar(predictions: Predictions, settings: MonitorSettings, before: int = 
 def _starts(times: Array, every: str, later: int = 0) -> Array:
     """Return the first days of the periods of times, or those of the periods so much later."""
     if every == "month":
-        return (times.astype("datetime64[M]") + later).astype("datetime64[D]")
+        return (times.astype("datetime64[M]") + np.timedelta64(later, "M")).astype("datetime64[D]")
     days = times.astype("datetime64[D]")
     if every == "week":  # which begins on Monday; day 0 is a Thursday
-        return days - (days.astype(np.int64) + 3) % 7 + 7 * later
-    return days + later
+        return days - ((days.astype(np.int64) + 3) % 7 - 7 * later).astype("timedelta64[D]")
+    return days + np.timedelta64(later, "D")
 
 
 def _times(predictions: Predictions, column: str) -> Array:
