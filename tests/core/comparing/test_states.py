@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import cache
 
 import numpy as np
@@ -59,7 +59,8 @@ def test_states_tell_what_the_rows_tell(rows, worse):
         assert (own.low, own.high) == pytest.approx((ends.low, ends.high), abs=near), name
     untested = {name for name in METRICS if math.isnan(found[name].p_value)}
     if rows == 800:  # errors are swapped row by row
-        assert found == expected
+        for name in METRICS:  # as text, in which nan is like nan
+            assert repr(asdict(found[name])) == repr(asdict(expected[name]))
     else:
         assert {"ece", "cw_ece"} <= untested
 
