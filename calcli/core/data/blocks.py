@@ -18,16 +18,16 @@ T = TypeVar("T")
 DOUBLE_LIMIT = 5_000_000  # elements up to which float32 input is computed in float64
 BLOCK_BYTES = 1 << 21  # a block and its temporaries stay in the cache
 MOST_ROWS = 1 << 17
+KEPT_BYTES = (1 << 25) - (1 << 16)  # the largest map whose size becomes the threshold for maps
 CLASS_MAJOR_LIMIT = 256  # numpy reduces over few classes far faster when each class is contiguous
 
 
 def working_dtype(predictions: Predictions, precision: Precision = "auto") -> np.dtype[Any]:
     """Return the type a pass computes in: float64, but float32 for large float32 input."""
     rows, classes = predictions.scores.shape
+    single = precision == "single"
     if precision == "auto":
         single = rows * classes > DOUBLE_LIMIT and predictions.scores.dtype.itemsize <= 4
-    else:
-        single = precision == "single"
     return np.dtype(np.float32 if single else np.float64)
 
 
@@ -265,10 +265,10 @@ def blocks(predictions: Predictions, precision: Precision = "auto") -> Iterator[
     dtype = working_dtype(predictions, precision)
     rows = min(MOST_ROWS, max(1, BLOCK_BYTES // (predictions.n_classes * dtype.itemsize)))
     buffer = np.empty(rows * predictions.n_classes, dtype)
+    np.empty(KEPT_BYTES, np.uint8)  # freed at once: glibc keeps from then on what blocks free (mallopt(3))
     start = 0
     for scores in predictions.scores.blocks(rows):
-        where = slice(start, start + len(scores))
-        start = where.stop
+        where = slice(start, start := start + len(scores))
         yield Block(scores, where, predictions.labels[where], predictions, buffer)
 
 
