@@ -14,7 +14,7 @@ help:  ## list these targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1	\2/p' Makefile | expand -t 14
 
 demo: $(VENV)/installed  ## evaluate the sample data: tables here, report and figures in output/
-	$(BIN)/calcli evaluate sample_data/digits_network_test.npy --per-class -o output
+	$(BIN)/calcli evaluate sample_data/digits_network_test.npy --details -o output
 	@echo
 	$(BIN)/calcli evaluate sample_data/*_test.*
 	@echo; echo "report and figures: output/report.md, output/report.json, output/reliability.png"

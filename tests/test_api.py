@@ -73,7 +73,7 @@ def test_to_dict_is_the_json_of_the_command(capsys):
 
 @pytest.mark.parametrize("per_class", [False, True])
 def test_to_frame_is_the_csv_of_the_command(capsys, per_class):
-    assert status_of(["evaluate", CANCER, "--format", "csv", *(["--per-class"] if per_class else [])]) == 0
+    assert status_of(["evaluate", CANCER, "--format", "csv", *(["--details"] if per_class else [])]) == 0
     head, *lines = csv.reader(io.StringIO(capsys.readouterr().out))
     frame = calcli.evaluate(calcli.read(CANCER)).to_frame(per_class)
     numbers = frame.select_dtypes("number").columns
@@ -94,9 +94,9 @@ def test_printed_it_shows_the_tables(capsys):
 
 
 def test_settings_are_those_of_the_command(capsys):
-    options = ["--bins", "5", "--metrics", "ece,log_loss", "--seed", "3"]
+    options = ["--bins", "5", "--metrics", "ece,log_loss"]
     assert status_of(["evaluate", CANCER, "-f", "json", *options]) == 0
-    report = calcli.evaluate(calcli.read(CANCER), bins=5, metrics=["ece", "log_loss"], seed=3)
+    report = calcli.evaluate(calcli.read(CANCER), bins=5, metrics=["ece", "log_loss"])
     shown = json.loads(capsys.readouterr().out)
     assert shown["results"] == report.to_dict()["results"]
 
@@ -104,16 +104,13 @@ def test_settings_are_those_of_the_command(capsys):
 def test_decisions_and_recalibration_are_those_of_the_command(capsys):
     other = CANCER.replace("test", "calibration")
     options = ("--costs", "abstain:0.1,balanced", "--priors", "0.3,0.7", "--calibration-data", other)
-    assert (
-        status_of(["evaluate", CANCER, "--format", "json", "--no-intervals", "--draws", "0", *options]) == 0
-    )
+    assert status_of(["evaluate", CANCER, "--format", "json", "--draws", "0", *options]) == 0
     expected = json.loads(capsys.readouterr().out)["results"][0]
     report = calcli.evaluate(
         calcli.read(CANCER),
         costs="abstain:0.1,balanced",
         priors="0.3,0.7",
         calibration_data=calcli.read(other),
-        intervals=False,
         draws=0,
     )
     assert report.to_dict()["results"][0] == expected

@@ -24,6 +24,9 @@ RULES = {"rules": [{"metric": "log_loss", "max": 0.5}]}
 EVALUATE = {option: one for one in get_command(app_of()).commands["evaluate"].params for option in one.opts}
 ALL = [*declared(Settings).values(), *declared(ReadOptions).values()]
 OF_PYTHON = (
+    "intervals",
+    "seed",
+    "trained_at",
     "training",
     "precision",
     "rows",
@@ -42,7 +45,6 @@ WRONG = [
     ("level", 0, "0; expected a number between 0 and 1, such as 0.95"),
     ("draws", -1, "-1; expected a whole number from 0 to 1000000"),
     ("draws", 2**63, f"{2**63}; expected a whole number from 0 to 1000000"),
-    ("seed", -1, "-1; expected a whole number of at least 0, below 2^63"),
     ("clip", 1, "1; expected a small probability, such as 1e-12"),
     ("clip", -0.5, "-0.5; expected a small probability, such as 1e-12"),
 ]

@@ -95,5 +95,5 @@ def apply(
     of_classes = "" if changed is None else f"; the predicted class changed in {changed:,}"
     done = "moved to other class priors" if not calibrator else "recalibrated"
     if written.answered is not None:
-        done, of_classes = f"kept; {written.answered:,} are answered", ""
+        done, of_classes = f"kept; {written.answered:,} are at or above the threshold", ""
     remark(f"{counted(written.rows, 'row')} {done}{of_classes}")

@@ -7,7 +7,7 @@ from typing import Annotated
 from typer import Argument
 
 from calcli.cli.command import command
-from calcli.cli.options import COMPUTED, Engine, Pairing, ReadingSystems, chosen, text
+from calcli.cli.options import Pairing, ReadingSystems, chosen, text
 from calcli.core.language.declaring import items
 from calcli.core.language.errors import UsageError
 from calcli.core.language.settings import PairSettings, Settings
@@ -27,13 +27,14 @@ def compare(
     ],
     *,
     reading: ReadingSystems,
-    settings: Annotated[Settings, COMPUTED, chosen("What is computed", "cluster")],
+    settings: Annotated[
+        Settings, chosen("What is computed", "metrics level draws costs clip priors cluster")
+    ],
     pairing: Pairing,
     margin: Annotated[
         list[str] | None, text("METRIC=X", "A negligible difference, as in accuracy=0.01. Repeatable.")
     ] = None,
     by: Annotated[str | None, text("COLUMN", "Also compare on every value of this column.")] = None,
-    engine: Engine = None,
     select: Annotated[str | None, text("METRIC", "Select the system to ship, by this metric.")] = None,
     report_on: Annotated[
         str | None, text("DIR|GLOB", "Report what --select chose on these files, matched by number.")
@@ -68,7 +69,6 @@ def compare(
         margins=margin or (),
         select=select,
         by=by,
-        engine=engine,
         watcher=watcher,
         remark=remark,
     )

@@ -13,7 +13,6 @@ from calcli.cli.options import (
     Files,
     ReadingSystems,
     chosen,
-    flag,
     text,
 )
 from calcli.core.language.settings import Settings
@@ -22,7 +21,7 @@ from calcli.report.progress import Remark
 from calcli.report.shown import Shown
 
 REPORTING, SAVING = "Reporting", "Saving a state"
-MORE = chosen("What is computed", "intervals decision_column shift_to_priors trained_at")
+MORE = chosen("What is computed", "decision_column shift_to_priors")
 
 
 @command("table", "json", "markdown", "csv", "latex", page=True, details="Show all tables, files and slices.")
@@ -36,17 +35,10 @@ def evaluate(
         str | None,
         text("DIR", "Also write a folder with figures, report.json, .md and .html.", "--output", "-o"),
     ] = None,
-    per_class: Annotated[bool, flag("--per-class", "Add a table of the classes.")] = False,
     engine: Engine = None,
-    diagram: Annotated[
-        bool, flag("--diagram", "Add a reliability diagram as text.", under=REPORTING)
-    ] = False,
     by: Annotated[
         list[str] | None,
         text("COLUMN", "Also report every value of this column. Repeatable.", under=REPORTING),
-    ] = None,
-    sort: Annotated[
-        str | None, text("METRIC", "Order several files by this metric, the best first.", under=REPORTING)
     ] = None,
     fail_if: Annotated[
         list[str] | None,
@@ -81,9 +73,6 @@ def evaluate(
         folder=output,
         html=html,
         state=save_state,
-        per_class=per_class,
-        diagram=diagram,
-        sort=sort,
         fail_if=fail_if or (),
         by=by or (),
         calibration_data=calibration_data,

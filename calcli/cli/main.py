@@ -36,7 +36,7 @@ COMMANDS = {  # by name, what help says of them; each is a function of that name
     "evaluate": "Say how good predicted probabilities are.",
     "fit": "Fit a recalibration.",
     "apply": "Recalibrate the scores of a file.",
-    "threshold": "Find the confidence from which on an error rate is promised.",
+    "threshold": "Find the threshold that promises an error rate, precision or recall.",
     "plot": "Draw figures.",
     "compare": "Compare systems: do they differ beyond chance?",
     "check": "Check predictions against the rules of a policy.",

@@ -23,7 +23,7 @@ LENSES = (
     "largest-2",
 )  # fmt: skip
 COMPLETED = {"metrics": METRICS, "figures": FIGURES, "lens": LENSES}  # names, by the setting that takes them
-SPELLED = {"intervals": "--intervals/--no-intervals", "paired": "--paired/--unpaired"}
+SPELLED = {"paired": "--paired/--unpaired"}
 TEXT = {"folds": "N|COLUMN"}  # numbers or something else, and what stands for both
 
 
@@ -139,8 +139,8 @@ Files = Annotated[
 ]
 Reading = Annotated[ReadOptions, chosen("Reading", f"{SCORES} {LABELS}")]
 ReadingSystems = Annotated[ReadOptions, chosen("Reading", f"{SCORES} {LABELS} score unscored system")]
-Pairing = Annotated[PairSettings, chosen("Pairing rows", "paired allow_other_classes tost")]
-COMPUTED = chosen("What is computed", "metrics bins level draws seed groups costs clip priors")
+Pairing = Annotated[PairSettings, chosen("Pairing rows", "paired tost")]
+COMPUTED = chosen("What is computed", "metrics bins level draws groups costs clip priors")
 GAIN = "What recalibration would gain"
 CLUSTER = chosen(GAIN, "cluster")
 CalibrationData = Annotated[

@@ -17,10 +17,10 @@ COMMON = (  # options that most people need, in this order, behind those of the 
     "format", "output", "html",
 )  # fmt: skip
 OWN = {  # what a command is for
-    "evaluate": ("bins", "costs", "priors", "fail_if", "diagram"),
+    "evaluate": ("bins", "costs", "priors", "fail_if"),
     "fit": ("method", "candidates", "lens", "score", "preserve_top1", "cross_validated"),
     "apply": ("as_", "shift_to_priors", "trained_at", "decide", "classes", "renormalize", "quiet"),
-    "threshold": ("max_error", "level", "target", "cluster"),
+    "threshold": ("max_error", "min_precision", "min_recall", "level", "cluster"),
     "plot": ("figure", "lens", "bins", "calibrator", "data"),
     "compare": ("margin", "key", "select", "report_on"),
     "check": ("policy", "baseline", "threshold", "init", "write"),

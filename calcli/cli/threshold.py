@@ -1,4 +1,4 @@
-"""`calcli threshold`: the confidence above which an error rate is promised."""
+"""`calcli threshold`: the confidence, or the probability of a class, above which a rate is promised."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ def threshold(
         Argument(metavar="FILE", help="Predictions that no calibrator was fitted to; several are one."),
     ],
     settings: Annotated[
-        ThresholdSettings, chosen("What is promised", "max_error level by target cluster seed")
+        ThresholdSettings,
+        chosen("What is promised", "max_error min_precision min_recall level by cluster seed"),
     ],
     output: Annotated[
         str | None, text("FILE", "Where to write the threshold: JSON.", "--output", "-o")
@@ -30,17 +31,17 @@ def threshold(
     reading: Reading,
     remark: Remark,
 ) -> Shown:
-    """Find the confidence from which on an error rate is promised.
+    """Find the threshold that promises an error rate, precision or recall.
 
-    With a probability of --level over validation sets, the error rate among rows with a confidence of at
-    least the threshold is at most --max-error. That needs independent rows that no calibrator was fitted to.
-    If nothing can be promised nothing is written, and the exit status is 1.
+    --max-error finds one on the confidence, --min-precision and --min-recall one on the probability of a
+    class. The promise is true with a probability of --level over validation sets. It needs independent rows
+    that no calibrator was fitted to. If nothing can be promised, nothing is written and the status is 1.
 
     \b
     calcli threshold val.parquet --max-error 0.05 -o threshold.json
     calcli apply threshold.json new.parquet -o answered.parquet
     calcli check labelled.parquet --threshold threshold.json
-    calcli threshold val.parquet --max-error 0.1 --target precision:spam
+    calcli threshold val.parquet --min-recall fraud=0.8
     """  # noqa: D301 (the escape keeps the lines below it apart)
     from calcli.work.threshold import threshold_file
 

@@ -12,7 +12,6 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from calcli.core.curves.reliability import Reliability
 from calcli.core.estimators.calibrationerror import Null
 from calcli.core.estimators.intervals import level_percent
 from calcli.core.evaluating.results import ClassRow, Estimate, Evaluation, Input, VectorBins
@@ -22,7 +21,6 @@ from calcli.core.language.errors import CalcliError, UsageError
 from calcli.core.language.expressions import parse_metric
 from calcli.core.language.settings import Settings
 from calcli.core.language.text import counted, number, p_value, some
-from calcli.report.diagram import diagram_table
 from calcli.report.estimates import (
     CHANCE,
     CLASSICAL,
@@ -105,19 +103,14 @@ class Report(Shown):
         At least one; behind each those of its slices, if any.
     settings
         How they were computed.
-    per_class
-        Whether tables and records have the figures of each class; JSON always has.
-    diagrams
-        Reliability to be shown in the tables, one for each data set, or none.
     unread
         Files that could not be read.
     failures
         A sentence for each limit that a data set breaks, by its path.
-    sort
-        The metric that orders several data sets; None for the order given.
     details
-        Whether tables have all there is; else a screen of one data set, a line each of several, and of many
-        data sets and slices what failed, and what is worse than chance would make it.
+        Whether tables and records have all there is, also the figures of each class; else a screen of one
+        data set, a line each of several, and of many data sets and slices what failed, and what is worse than
+        chance would make it.
     evaluation
         What they were taken from in Python, for `calcli.figures.standard_set`.
     drawn
@@ -126,11 +119,8 @@ class Report(Shown):
 
     results: Sequence[Result]
     settings: Settings
-    per_class: bool = False
-    diagrams: Sequence[Reliability] = ()
     unread: Sequence[Unread] = ()
     failures: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    sort: str | None = None
     details: bool = False
     evaluation: Evaluation | None = None
     drawn: Sequence[Picture] = ()
@@ -160,16 +150,14 @@ class Report(Shown):
             short = many or (self._is_short and not all_rows[0].settings.metrics) if all_rows else many
             beside = [n for n, one in enumerate(all_rows) if self._is_detailed(one, short)]
             hidden = len(all_rows) - len(beside)
-            tables = [glance_table(all_rows, names, self.unread, self.failures, self.sort, hidden)]
+            tables = [glance_table(all_rows, names, self.unread, self.failures, hidden)]
             tables += comparison_tables([all_rows[n] for n in beside], [names[n] for n in beside])
             if many:
                 groups, names = [groups[n] for n in beside], [names[n] for n in beside]
                 all_rows = [overall for overall, _ in groups]
-        for diagram, name in zip(self.diagrams, names, strict=False):
-            tables.append(diagram_table(diagram, f"Reliability of {name}" if name else "Reliability"))
         for (overall, parts), name in zip(groups, names, strict=True):
             tables += slice_tables(overall, parts, name, details=self.details)
-            tables += [_per_class(overall, name)] if self.per_class else []
+            tables += [_per_class(overall, name)] if self.details and not overall.input.of_answers else []
         warnings = _warnings(all_rows, names)
         if len(all_rows) + len(self.unread) == 1 and self._is_short:
             tables.append(TextTable("", notes=(*warnings, further(all_rows[0]))))
@@ -217,7 +205,7 @@ class Report(Shown):
         return used.pop() if len(used) == 1 else None
 
     def records(self) -> Iterator[dict[str, Any]]:
-        """Yield a record for every metric of every result, and for every figure of a class if asked.
+        """Yield a record for every metric of every result, with details for every figure of a class.
 
         Each has the keys `RECORD`; what a metric does not have is None.
         """
@@ -229,7 +217,7 @@ class Report(Shown):
                 record |= {"signature": estimate.signature}
                 record |= asdict(estimate.interval) if estimate.interval else {}
                 yield record | _flat_null(estimate.if_calibrated)
-            for row in result.per_class if self.per_class else ():
+            for row in result.per_class if self.details and not result.input.of_answers else ():
                 for figure in CLASS_FIGURES:
                     record = empty | {"class": row.name, "metric": figure, "value": getattr(row, figure)}
                     yield record | _flat_null(row.if_calibrated if figure == "ece" else None)
@@ -254,11 +242,6 @@ class Report(Shown):
         """Return why files could not be read, and which limits are broken."""
         return [*(one.reason for one in self.unread), *chain.from_iterable(self.failures.values())]
 
-    def in_full(self) -> Report:
-        """Return it as files have it, whose tables can be long: also with the classes of predictions."""
-        predicted = any(result.input.outcomes == "predictions" for result in self.results)
-        return replace(self, details=True, per_class=self.per_class or predicted)
-
     def pictures(self) -> Sequence[Picture]:
         """Return the standard figures."""
         if self.evaluation is None:
@@ -277,7 +260,7 @@ class Report(Shown):
         per_class
             Whether to add the figures of each class.
         """
-        return Shown.to_frame(replace(self, per_class=per_class))
+        return Shown.to_frame(replace(self, details=per_class))
 
     def __getitem__(self, metric: str) -> Estimate:
         """Return the estimate of a metric on all rows, by the expression asked for or another spelling of it.

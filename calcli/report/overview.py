@@ -5,11 +5,10 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import isfinite, isnan
+from math import isfinite
 
 from calcli.core.evaluating.results import Decision, Estimate
 from calcli.core.evaluating.usual import CLASSICAL_OF_TWO
-from calcli.core.language.errors import UsageError
 from calcli.core.language.text import counted, number, percent, some
 from calcli.report.estimates import (
     DIAGNOSIS,
@@ -139,31 +138,11 @@ class Unread:
     reason: str
 
 
-def in_order(results: Sequence[Result], names: Sequence[str], metric: str) -> list[int]:
-    """Return the places of results, the best by a metric first and those without it last.
-
-    Raises
-    ------
-    UsageError
-        If none of them has the metric.
-    """
-    if not any(metric in result.metrics for result in results):
-        raise UsageError(f"--sort {metric}: this metric was not computed; add it to --metrics")
-
-    def badness(place: int) -> tuple[bool, float, str]:
-        estimate = results[place].metrics.get(metric)
-        value = estimate.metric.entry.cost(estimate.value) if estimate else float("nan")
-        return isnan(value), 0.0 if isnan(value) else value, names[place]
-
-    return sorted(range(len(results)), key=badness)
-
-
 def glance_table(
     results: Sequence[Result],
     names: Sequence[str],
     unread: Sequence[Unread],
     broken: Mapping[str, Sequence[str]],
-    sort: str | None,
     hidden: int = 0,
 ) -> TextTable:
     """Return a line for each data set, unread ones and those that break a rule first.
@@ -176,17 +155,13 @@ def glance_table(
         Files that could not be read.
     broken
         The rules that a data set breaks, by path.
-    sort
-        The metric that orders the others; None for the order given.
     hidden
         Data sets without details below.
     """
     leading = LEADING_OF_TWO if all(result.input.of_two for result in results) else LEADING
-    order = in_order(results, names, sort) if sort else list(range(len(results)))
-    order.sort(key=lambda place: results[place].input.path not in broken)
+    order = sorted(range(len(results)), key=lambda place: results[place].input.path not in broken)
     every = list(dict.fromkeys(metric for result in results for metric in result.metrics))
-    chosen = [*([sort] if sort else []), *(name for name in leading if name in every and name != sort)]
-    metrics = chosen[:MOST_METRICS] or every[:1]
+    metrics = [name for name in leading if name in every][:MOST_METRICS] or every[:1]
     failing = any(broken.values()) or bool(unread)
     heads = [Column("", "left"), *([Column("", "left")] * failing), Column("rows"), Column("verdict", "left")]
     won = any(share_won(result.metrics) != NONE for result in results)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from calcli.core.estimators.intervals import level_percent
@@ -28,12 +29,15 @@ class ThresholdReport(Shown):
         What was found.
     repeats
         How rows depend on each other, as far as columns show it.
+    class_name
+        What the class is called whose probability the threshold is on; "" for the confidence.
     """
 
     threshold: Threshold
     repeats: Sequence[str] = ()
+    class_name: str = ""
 
-    title = "Threshold on the confidence"
+    title = "Threshold"
     schema = "calcli.threshold/1"
 
     @property
@@ -43,20 +47,23 @@ class ThresholdReport(Shown):
 
     def tables(self) -> list[TextTable]:
         """Return a row for all rows, or each slice."""
-        cells = {
-            Column("threshold"): lambda one: NONE if one.threshold is None else repr(one.threshold),
-            Column("accepted"): lambda one: percent(one.accepted_rows / one.rows),
-            Column("interval"): lambda one: (
-                span(one.accepted.low, one.accepted.high, percent) if one.accepted_rows else NONE
-            ),
-            Column("errors"): lambda one: (
-                f"{one.errors:,} of {one.accepted_rows + self.threshold.of_recall * one.errors:,}"
-            ),
-            Column("rows"): lambda one: f"{one.rows:,}",
+        cells: dict[Column, Callable[[Found], str]] = {
+            Column("threshold"): lambda one: NONE if one.threshold is None else repr(one.threshold)
         }
+        if self.class_name:
+            cells |= {Column(name): partial(_share, name) for name in ("recall", "precision", "alerts")}
+        else:
+            cells[Column("accepted")] = lambda one: percent(one.accepted_rows / one.rows)
+            cells[Column("interval")] = lambda one: (
+                span(one.accepted.low, one.accepted.high, percent) if one.accepted_rows else NONE
+            )
+            cells[Column("errors")] = lambda one: f"{one.errors:,} of {one.accepted_rows:,}"
+        rows_head = f"rows of {self.class_name}" if self.threshold.of_recall else "rows"
+        cells[Column(rows_head)] = lambda one: f"{one.rows:,}"
         by, promises = self.threshold.by, self.threshold.found
         rows = [(ALL if one.value is None else f"{by}={one.value}", one) for one in promises]
-        return [table_of(self.title, rows, cells, [*self._notes(), *(f"{one}." for one in self.repeats)])]
+        title = f"Threshold on the {self._scores}"
+        return [table_of(title, rows, cells, [*self._notes(), *(f"{one}." for one in self.repeats)])]
 
     def headline(self) -> Headline:
         """Return what is promised."""
@@ -88,26 +95,23 @@ class ThresholdReport(Shown):
             raise UsageError("nothing can be promised, so there is no threshold to be saved")
         save_threshold(self.threshold, PATH.checked("path", path))
 
+    @property
+    def _scores(self) -> str:
+        """What the threshold is on."""
+        return f"probability of {self.class_name}" if self.class_name else "confidence"
+
     def _notes(self) -> Iterator[str]:
-        threshold = self.threshold
-        what, wrong = "confidence", "wrong"
-        if threshold.target is not None:
-            name = threshold.target.partition(":")[2]
-            what, wrong = f"probability of {name}", f"not {name}"
+        threshold, name = self.threshold, self.class_name
         above = "its threshold" if threshold.by else "the threshold"
         each = " in every slice" if threshold.by else ""
-        if threshold.promises and threshold.of_recall:
-            yield (
-                f"With a probability of {level_percent(threshold.level)}, at least "
-                f"{level_percent(1 - threshold.max_error)} of the rows that are {name} have a {what} "
-                f"of at least {above}{each}."
-            )
-        elif threshold.promises:
-            yield (
-                f"With a probability of {level_percent(threshold.level)}, at most "
-                f"{level_percent(threshold.max_error)} of the rows with a {what} of at least {above} are "
-                f"{wrong}{each}."
-            )
+        if threshold.promises:
+            share = level_percent(1 - threshold.max_error if name else threshold.max_error)
+            rows = f"at least {share} of the rows" if name else f"at most {share} of the rows"
+            scored = f"a {self._scores} of at least {above}"
+            says = f"{rows} with {scored} are {name or 'wrong'}"
+            if threshold.of_recall:
+                says = f"{rows} that are {name} have {scored}"
+            yield f"With a probability of {level_percent(threshold.level)}, {says}{each}."
         if threshold.by:
             level = level_percent(threshold.found[0].level)
             yield f"{counted(len(threshold.found), 'slice')} share the level: each has {level}."
@@ -120,15 +124,25 @@ class ThresholdReport(Shown):
                 f"One row of each {threshold.cluster} was drawn (seed {threshold.seed}), {drawn:,} in all: "
                 "the promise is about a random row of a random one."
             )
+        if name and threshold.promises:
+            yield f"alerts: the share of all rows at or above {above}."
         if threshold.promises:
             yield "It holds for independent rows like these, if no calibrator was fitted to them."
 
     def _refused(self, one: Found) -> str:
         of = f" of {self.threshold.by}={one.value}" if self.threshold.by else ""
-        kind = " of the class" if self.threshold.of_recall else " without an error"
-        assert one.least_error is not None
+        measure, asked, best = "error rate", self.threshold.max_error, one.least_error
+        assert best is not None
+        if self.class_name:
+            measure, asked, best = self.threshold.measure, 1 - asked, 1 - best
+        kind = f" of {self.class_name}" if self.threshold.of_recall else " without an error"
         return (
-            f"Nothing can be promised{of} at {level_percent(self.threshold.max_error)}; the lowest error "
-            f"rate these rows support is {percent(one.least_error)}. It takes at least "
+            f"Nothing can be promised{of}: the {'best' if self.class_name else 'lowest'} {measure} these "
+            f"rows support is {percent(best)}, not {level_percent(asked)}. It takes at least "
             f"{counted(one.least_rows, 'row')}{kind}; there {'is' if one.rows == 1 else 'are'} {one.rows:,}."
         )
+
+
+def _share(name: str, found: Found) -> str:
+    share = getattr(found, name)
+    return NONE if share is None else percent(share)

@@ -20,11 +20,10 @@ from calcli.core.comparing.comparison import compare as compare_systems
 from calcli.core.comparing.pairing import (
     as_states,
     pair,
-    require_same_classes,
     require_same_clip,
     states_in,
 )
-from calcli.core.data.predictions import Predictions
+from calcli.core.data.predictions import Predictions, require_classes
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.evaluating.results import Estimate
 from calcli.core.language.declaring import COLUMN, TEXT, checked, declared, documented, items, mapping
@@ -38,11 +37,9 @@ from calcli.io.options import ReadOptions
 from calcli.io.places.paths import is_url, parts_of_pattern, path_of
 from calcli.io.read import read
 from calcli.io.saved.settings import settings_of
-from calcli.io.saved.states import is_state
 from calcli.report.comparison import ComparisonReport, SelectionReport, no_best
 from calcli.report.files import same_files
 from calcli.report.progress import Remark, unsaid
-from calcli.work.distributed import engine_of, predictions_in
 from calcli.work.idle import idle_options, warn
 from calcli.work.read import labelled
 
@@ -95,7 +92,7 @@ def compare(
     given = {name: settings.pop(name) for name in declared(PairSettings) if name in settings}
     pairing = PairSettings(**checked(PairSettings, given, "keyword"))
     ranked_by = TEXT.checked("rank_by", rank_by)
-    plan = Plan(pairing.pairs, wanted, ranked_by, by and COLUMN.checked("by", by), pairing.tost)
+    plan = Plan(pairing.paired is not False, wanted, ranked_by, by and COLUMN.checked("by", by), pairing.tost)
     systems = [labelled(baseline, "the baseline"), *(labelled(one, "a candidate") for one in candidates)]
     compare_settings = settings_of(settings)
     for sentence in idle_options(compare_settings):
@@ -112,7 +109,6 @@ def compare_files(
     margins: Sequence[str] = (),
     select: str | None = None,
     by: str | None = None,
-    engine: str | None = None,
     watcher: Watcher = unwatched,
     remark: Remark = unsaid,
 ) -> ComparisonReport:
@@ -128,8 +124,6 @@ def compare_files(
         Such as `log_loss=0.01`.
     select
         Metric by which one of the systems is to be chosen, if any.
-    engine
-        Makes states of the parts of files elsewhere, which are compared; None to read here.
     watcher, remark
         Starts a progress bar, and is told what makes no difference.
     """
@@ -149,18 +143,8 @@ def compare_files(
         settings = replace(settings, metrics=(select, "accuracy"))
     with naming("--margin"):
         wanted = parse_margins(margins)
-    plan = Plan(pairing.pairs, wanted, select or "log_loss", by, pairing.tost)
-
-    reader = engine_of(engine, watcher, options.key)
-    left = next((read(file) for file in files if reader and is_state(file)), None)
-
-    def settings_for(first: Predictions) -> Settings:
-        metrics = compared_metrics(left or first, settings, plan)
-        if first.n_classes > 2 and not (left or settings.metrics):  # states do not put every class in order
-            metrics = tuple(name for name in metrics if name != "auroc")
-        return replace(settings, metrics=metrics)
-
-    systems = [predictions_in([file], options, reader, settings_for) for file in files]
+    plan = Plan(pairing.paired is not False, wanted, select or "log_loss", by, pairing.tost)
+    systems = [read(file, options) for file in files]
     return _compared(systems, settings, plan, pairing, selecting=select is not None, watcher=watcher)
 
 
@@ -178,8 +162,8 @@ def _compared(
     selecting: bool = False,
     watcher: Watcher = unwatched,
 ) -> ComparisonReport:
-    if not pairing.allow_other_classes:
-        require_same_classes(systems)
+    for other in systems[1:]:
+        require_classes(other, systems[0].classes, systems[0].provenance.path)
     for left in states_in(systems)[:1]:
         settings = replace(settings, metrics=compared_metrics(left, settings, plan))
     systems = as_states(systems, settings, pairing.key, [plan.by] if plan.by else ())

@@ -10,18 +10,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from calcli.core.comparing.policy import Rule, failure, parse_failure
-from calcli.core.curves.needs import extra_lenses_of, problem_of, usual_lens
-from calcli.core.curves.reliability import Reliability, reliability
+from calcli.core.curves.needs import extra_lenses_of
 from calcli.core.data.predictions import Predictions
 from calcli.core.evaluating.evaluate import evaluate as evaluate_predictions
 from calcli.core.evaluating.evaluate import slices_of, with_corrected_p
-from calcli.core.evaluating.metrics.miscalibration import BinnedError
 from calcli.core.evaluating.results import Evaluation
 from calcli.core.evaluating.states import state_of
 from calcli.core.evaluating.usual import default_metrics
 from calcli.core.language.declaring import documented
 from calcli.core.language.errors import InputError, UsageError, naming
-from calcli.core.language.expressions import AUTO_LENS, parse_metric
+from calcli.core.language.expressions import AUTO_LENS
 from calcli.core.language.figures import find_figures, standard_names
 from calcli.core.language.settings import Settings
 from calcli.core.language.text import Watch, Watcher, unwatched
@@ -104,9 +102,6 @@ def evaluate_files(
     folder: str | None = None,
     html: str | None = None,
     state: str | None = None,
-    per_class: bool = False,
-    diagram: bool = False,
-    sort: str | None = None,
     fail_if: Sequence[str] = (),
     by: Sequence[str] = (),
     calibration_data: str | None = None,
@@ -128,12 +123,6 @@ def evaluate_files(
         A page that will be made of it, with figures.
     state
         Where to save the state of the only data set.
-    per_class
-        Whether tables and records have the figures of each class.
-    diagram
-        Whether tables have a reliability diagram.
-    sort
-        The metric that orders several data sets.
     fail_if
         Limits such as `log_loss>0.5`; their metrics are computed as well.
     by
@@ -162,7 +151,6 @@ def evaluate_files(
     settings_for = partial(_with_metrics_of, rules, settings)
     reader = engine_of(engine, watcher, options.key, by)
     results: list[Result] = []
-    diagrams: list[Reliability] = []
     unread: list[Unread] = []
     with filled_folder(folder) if folder else nullcontext() as place:
         album = _album(place) if place or html else None
@@ -174,18 +162,15 @@ def evaluate_files(
                 if len(unread) == len(sources):
                     raise
                 continue
-            _refuse_classes(predictions, per_class)
             watch = watcher(name, predictions.n_rows)
-            used, drawn = settings_for(predictions), diagram or album is not None
-            evaluation = evaluated(predictions, used, by, calibration, watch, drawn=drawn)
+            used = settings_for(predictions)
+            evaluation = evaluated(predictions, used, by, calibration, watch, drawn=album is not None)
             if album is not None:
                 album.draw(evaluation, name if len(sources) > 1 else "", title)
-            if diagram:
-                diagrams.append(_reliability(evaluation))
             results += results_of(evaluation)
         failures = broken(results, rules)
         pictures = album.pictures if album else ()
-        report = Report(results, settings, per_class, diagrams, unread, failures, sort, drawn=pictures)
+        report = Report(results, settings, unread, failures, drawn=pictures)
         if album and place:
             report.write_into(place, album.captions)
     if state is not None:
@@ -304,12 +289,6 @@ def _data_sets(files: Sequence[str], options: ReadOptions) -> list[list[str]]:
     return [every[n::systems] for n in range(systems)] if options.concat else [[file] for file in every]
 
 
-def _refuse_classes(predictions: Predictions, per_class: bool) -> None:
-    if per_class and predictions.of_answers:
-        name = predictions.provenance.path
-        raise UsageError(f"--per-class: {name} has answers, right or wrong, and no classes; leave it out")
-
-
 def _names(sources: Sequence[Sequence[str]]) -> list[str]:
     """Return what each data set is called, and its folder if there are several."""
     names = relative_names([source[0] for source in sources])
@@ -368,13 +347,3 @@ def _save(
         save_state(predictions.state, path)
     else:
         save_state(state_of(predictions, settings, watcher(path, predictions.n_rows), key, by), path)
-
-
-def _reliability(evaluation: Evaluation) -> Reliability:
-    """Return what a diagram shows: the confidence, of two classes the probability of the second."""
-    settings = evaluation.settings
-    lens = usual_lens([evaluation.predictions])
-    metric = parse_metric(f"ece:lens={lens}", settings.defaults)
-    assert isinstance(metric, BinnedError)
-    problem = problem_of(evaluation, lens)
-    return reliability(problem, lens, metric, evaluation.estimates, settings.draws, settings.seed)

@@ -292,7 +292,13 @@ def _of_threshold(threshold: Threshold, language: Language, names: list[str]) ->
     says = "whether a row is at or above its threshold"
     return (
         OF_ONE[language]
-        .format(value=value, what="answers", arguments=arguments, says=says, type="int")
+        .format(
+            value=value,
+            what="is_above" if threshold.target else "answers",
+            arguments=arguments,
+            says=says,
+            type="int",
+        )
         .removeprefix("import math\n\n\n")
     )
 

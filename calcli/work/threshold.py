@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from calcli.core.data.predictions import Predictions
+from calcli.core.data.predictions import Predictions, event_name
 from calcli.core.estimators.thresholds import make_threshold
 from calcli.core.language.declaring import checked, declared, documented
 from calcli.core.language.errors import UsageError
@@ -26,7 +26,8 @@ def threshold(data: Any = None, labels: Any = None, **settings: Any) -> Threshol
     """Find the smallest threshold on the confidence above which an error rate is promised.
 
     With a probability of at least `level` over data sets of independent rows, the error rate among rows with
-    a confidence of at least the threshold is at most `max_error`.
+    a confidence of at least the threshold is at most `max_error`. `min_precision` and `min_recall` find a
+    threshold on the probability of a class.
 
     Parameters
     ----------
@@ -45,7 +46,7 @@ def threshold(data: Any = None, labels: Any = None, **settings: Any) -> Threshol
     InputError
         If these cannot be predictions.
     UsageError
-        If `max_error` is missing, or rows have weights.
+        Unless one promise is asked for, or if rows have weights.
     """
     options = {name: settings.pop(name) for name in [*settings] if name in ASKED}
     predictions, others = split_reading(data, labels, settings)
@@ -78,10 +79,26 @@ def threshold_file(
 
 
 def _made(predictions: Predictions, settings: ThresholdSettings) -> ThresholdReport:
-    options = dict(vars(settings))
-    max_error = options.pop("max_error")
-    if max_error is None:
-        raise UsageError("--max-error is missing: the greatest error rate above the threshold, such as 0.05")
-    hashed = sha256(predictions.provenance.files)
-    repeats = predictions.provenance.repeats if settings.cluster is None else ()
-    return ThresholdReport(make_threshold(predictions, max_error, **options, sha256=hashed), repeats)
+    (max_error, target), origin = _promise(settings), predictions.provenance
+    made = make_threshold(
+        predictions, max_error, settings.level, by=settings.by, target=target, cluster=settings.cluster,
+        seed=settings.seed, sha256=sha256(origin.files),
+    )  # fmt: skip
+    repeats = origin.repeats if settings.cluster is None else ()
+    return ThresholdReport(made, repeats, event_name((made.target or "").partition(":")[2], origin.labels))
+
+
+def _promise(settings: ThresholdSettings) -> tuple[float, str | None]:
+    """Return the greatest error rate, and the target that it is an error of, such as ``recall:fraud``."""
+    promises: list[tuple[float, str | None]] = []
+    if settings.max_error is not None:
+        promises.append((settings.max_error, None))
+    for measure, least in (("precision", settings.min_precision), ("recall", settings.min_recall)):
+        if least is not None:
+            promises.append((round(1 - least[1], 12), f"{measure}:{least[0]}"))
+    if len(promises) != 1:
+        raise UsageError(
+            "expected one of --max-error 0.05, --min-precision CLASS=0.9 and --min-recall CLASS=0.8, "
+            f"but {len(promises) or 'none'} were given"
+        )
+    return promises[0]

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from calcli.core.data.arrays import Doubles
-from calcli.core.estimators.thresholds import band_sizes, ends_of_ties, last_accepted
+from calcli.core.estimators.thresholds import ends_of_ties, last_accepted
 from tests.benchmarks.keeping import GUIDE, Kept, between, table
 
 RESULTS = Path(__file__).with_suffix(".json")
@@ -106,14 +106,14 @@ class Results(Kept):
 
 def simulated(name: str, rows: int, rate: float, sets: int = SETS) -> dict[str, Any]:
     """Return how many promises are false, of how many data sets there are none, and what is accepted."""
-    truth, needed = Truth(CURVES[name], rate), band_sizes(rate, rows, LEVEL)
+    truth = Truth(CURVES[name], rate)
     rng = np.random.default_rng([rows, int(1000 * rate), len(name)])
     broken = refused = 0
     accepted = 0.0
     for _ in range(sets):
         confidence, error = CURVES[name](rng.random(rows))
         sizes, errors = ends_of_ties(confidence, rng.random(rows) < error)
-        last = last_accepted(sizes, errors, needed)
+        last = last_accepted(rate, sizes, errors, LEVEL)
         if last is None:
             refused += 1
             continue

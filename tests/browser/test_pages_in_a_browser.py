@@ -41,7 +41,7 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("pages")
-    assert status_of(["evaluate", FILES[0], "-q", "--per-class", "--html", str(folder / "one.html")]) == 0
+    assert status_of(["evaluate", FILES[0], "-q", "--html", str(folder / "one.html")]) == 0
     assert status_of(["evaluate", *FILES, "-q", "--html", str(folder / "two.html")]) == 0
     old, new = (f"sample_data/release_{number}.parquet" for number in (1, 2))
     (folder / "policy.toml").write_text('[[rules]]\nmetric = "log_loss"\nmax = 0.4\n', encoding="utf-8")

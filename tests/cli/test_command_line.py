@@ -228,7 +228,7 @@ def test_bold_and_a_progress_bar_on_a_terminal_only(sample):
 @pytest.mark.parametrize(
     ("words", "offered"),
     [
-        ("calcli evaluate --per", ["--per-character", "--per-class"]),
+        ("calcli evaluate --per", ["--per-character"]),
         ("calcli evaluate --metrics ece,log_", ["ece,log_loss"]),
         ("calcli fit -m temp", ["temperature", "temperature-mix"]),
         ("calcli plot --figure reli", ["reliability"]),

@@ -9,6 +9,8 @@ import shutil
 import numpy as np
 import pytest
 
+import calcli
+
 
 @pytest.fixture
 def releases(sample):
@@ -123,7 +125,7 @@ def test_left_out_rows_are_counted(run, tmp_path):
 
 def test_dependent_rows_are_taken_together(run, releases):
     files = [*releases, "--key", "id", "--metrics", "log_loss,ece,corp_miscalibration:lens=top-1"]
-    done = run("compare", *files, "--cluster", "ink", "--draws", "49")
+    done = run("compare", *files, "--cluster", "ink")
     assert "Rows of one ink depend on each other" in done.out
     lines = {line.split()[0]: line.split() for line in done.out.splitlines() if line}
     assert lines["log_loss"][1] == "untested"  # three clusters prove nothing
@@ -132,12 +134,10 @@ def test_dependent_rows_are_taken_together(run, releases):
     assert "no column 'writer'" in done.err
 
 
-def test_other_classes_only_when_told(run, sample, releases):
-    iris = sample / "iris_logistic_test.csv"
-    done = run("compare", releases[0], iris)
+def test_other_classes_are_refused(run, sample, releases):
+    done = run("compare", releases[0], sample / "iris_logistic_test.csv")
     assert done.status == 2
     assert "3 classes" in done.err
-    assert run("compare", releases[0], iris, "--allow-other-classes").status == 0
 
 
 @pytest.mark.parametrize(
@@ -175,16 +175,14 @@ def test_a_margin_that_nothing_can_prove_is_told(run, releases):
     assert "equivalent" in out
 
 
-def test_arguments_that_are_named_outweigh_those_assumed(run, releases):
-    """The usual 15 bins are 15 where `--bins` assumes 10, in margins and rankings as well."""
-    bins = ("--bins", "10", "--draws", "0", "--format", "json")
-    usual = ("--metrics", "ece", "--margin", "ece:bins=15=0.5", "--select", "ece:bins=15")
-    found = json.loads(run("compare", *releases, *bins, *usual).out)
+def test_arguments_that_are_named_outweigh_those_assumed(releases):
+    """The usual 15 bins are 15 where `bins` assumes 10, in margins and rankings as well."""
+    usual = {"metrics": "ece", "margins": {"ece:bins=15": 0.5}, "rank_by": "ece:bins=15"}
+    found = calcli.compare(*map(str, releases), bins=10, draws=0, **usual).to_dict()
     differences = found["comparisons"][0]["differences"][0]
     assert list(differences) == ["ece", "ece:bins=15"]
     assert [one["margin"] for one in differences.values()] == [0, 0.5]
     assert found["comparisons"][0]["ranked_by"] == "ece:bins=15"
-    assert "the lowest ece:bins=15, 0.0151" in found["selection"]
 
 
 @pytest.fixture

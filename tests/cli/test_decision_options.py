@@ -17,7 +17,7 @@ from calcli.core.recalibrating.fitting import recalibrated
 from calcli.io.options import ReadOptions
 from calcli.io.read import read
 
-FAST = ("--no-intervals", "--draws", 0, "--format", "json")
+FAST = ("--draws", 0, "--format", "json")
 
 
 @pytest.fixture
@@ -152,15 +152,10 @@ def test_clusters_are_columns(run, tmp_path):
         ),
         (("--priors", "0.5,0.6"), "2 priors for 3 classes"),
         (("--priors", "half"), "'half' is not a list of priors"),
-        (("--shift-to-priors", "uniform"), "give --priors as well; if they have them"),
-        (("--trained-at", "uniform"), "--trained-at says what --shift-to-priors moves from; give that"),
+        (("--shift-to-priors", "uniform"), "give --priors as well if the rows are to have"),
         (
-            ("--shift-to-priors", "0.5,0.5,0", "--trained-at", "uniform"),
+            ("--shift-to-priors", "0.5,0.5,0", "--priors", "uniform"),
             "--shift-to-priors: the prior of class 'virginica' is 0",
-        ),
-        (
-            ("--shift-to-priors", "uniform", "--trained-at", "0.5,0.5,0"),
-            "the prior of class 'virginica' was 0",
         ),
         (("--clip", "1"), "--clip is 1; expected a small probability"),
         (("--engine", "spark"), "--engine is 'spark'; expected dask, or a Dask scheduler such as tcp://"),
@@ -332,7 +327,7 @@ def test_options_that_no_metric_uses_are_told(run, sample):
 def judged(sample, run):
     """Return what is printed of two files under costs, and the decisions of each in JSON."""
     files = [sample / f"cancer_bayes_{part}.csv" for part in ("test", "calibration")]
-    asked = ("--costs", "abstain:0.1", "--metrics", "bayes_risk", "--no-intervals", "--draws", 9)
+    asked = ("--costs", "abstain:0.1", "--metrics", "bayes_risk", "--draws", 9)
     done, as_json = (run("evaluate", *files, *asked, *form) for form in ([], ["-f", "json"]))
     assert done.status == 0
     report = json.loads(as_json.out)

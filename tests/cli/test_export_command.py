@@ -185,13 +185,16 @@ def test_a_finer_tolerance_takes_more_lines(run, two):
     assert float(fine.err.split()[-1]) <= 1e-5
 
 
-@pytest.mark.parametrize("of", [(), ("--by", "country"), ("--target", "precision:yes")])
-def test_thresholds_answer_as_apply_does(run, two, of):
+@pytest.mark.parametrize(
+    "promise",
+    [("--max-error", 0.3), ("--max-error", 0.3, "--by", "country"), ("--min-precision", "yes=0.7")],
+)
+def test_thresholds_answer_as_apply_does(run, two, promise):
     data = pd.read_csv(two / "two.csv").assign(country=["DE", "O'K"] * 2_000)
     data["p_yes"] = data["p_yes"].round(2)  # ties of p and 1 - p
     data.to_csv(two / "by.csv", index=False)
     threshold, answered = two / "threshold.json", two / "answered.csv"
-    assert run("threshold", two / "by.csv", "--max-error", 0.3, *of, "-o", threshold).status == 0
+    assert run("threshold", two / "by.csv", *promise, "-o", threshold).status == 0
     assert run("apply", threshold, two / "by.csv", "-o", answered).status == 0
     (column,) = set(pd.read_csv(answered)) - set(data)
     expected = pd.read_csv(answered)[column].to_numpy() == 1
@@ -202,8 +205,9 @@ def test_thresholds_answer_as_apply_does(run, two, of):
     np.testing.assert_array_equal(connection.execute(f"SELECT {code} AS y FROM t").df()["y"], expected)
     names = {}
     exec(run("export", threshold, "--as", "python").out, names)
-    rows = zip(data["p_yes"], *([data["country"]] if "--by" in of else []), strict=True)
-    np.testing.assert_array_equal([names["answers"](*row) for row in rows], expected)
+    rows = zip(data["p_yes"], *([data["country"]] if "--by" in promise else []), strict=True)
+    name = "is_above" if "--min-precision" in promise else "answers"
+    np.testing.assert_array_equal([names[name](*row) for row in rows], expected)
 
 
 def test_thresholds_of_answers_are_of_the_confidence(run, tmp_path):

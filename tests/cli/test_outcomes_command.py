@@ -153,7 +153,7 @@ def test_predicted_classes_have_a_confusion_matrix(predicted, run):
     assert list(result["metrics"]) == ["accuracy", "kappa", "mcc", "balanced_accuracy"]
     expected = pd.crosstab(table["label"], table["prediction"])
     assert [row["predicted_as"] for row in result["per_class"]] == expected.to_numpy().tolist()
-    assert "as dog" in run("evaluate", predicted, "--per-class").out
+    assert "as dog" in run("evaluate", predicted, "--details").out
     page = predicted.with_suffix(".html")
     assert run("evaluate", predicted, "--html", page).status == 0
     assert "as dog" in page.read_text()

@@ -11,11 +11,11 @@ def metrics_in(text: str) -> list[str]:
 
 
 def test_lists_add_up(run, sample):
-    options = ["--metrics", "log_loss", "--metrics", "brier,accuracy", "--no-intervals", "-f", "csv"]
+    options = ["--metrics", "log_loss", "--metrics", "brier,accuracy", "-f", "csv"]
     done = run("evaluate", sample / "cancer_bayes_test.csv", *options)
     assert metrics_in(done.out) == ["log_loss", "brier", "accuracy"]
     costs = ["--costs", "abstain:0.1", "--costs=zero-one", "--metrics", "bayes_risk:costs=abstain"]
-    done = run("evaluate", sample / "cancer_bayes_test.csv", *costs, "--no-intervals", "-f", "csv")
+    done = run("evaluate", sample / "cancer_bayes_test.csv", *costs, "-f", "csv")
     assert done.status == 0, "the first costs are known"
 
 

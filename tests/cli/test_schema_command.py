@@ -26,7 +26,7 @@ RELEASES = f"{SAMPLES}/release_1.parquet {SAMPLES}/release_2.parquet"
 EPOCHS = SAMPLES / "epochs" / "epoch"
 CALLS = {
     "report": [
-        f"evaluate {CANCER} --per-class --costs abstain:0.1 --priors 0.3,0.7 "
+        f"evaluate {CANCER} --costs abstain:0.1 --priors 0.3,0.7 "
         "--metrics normalized_bayes_risk:costs=abstain,ece:binning=0/.5/1,log_loss,brier --draws 19",
         f"evaluate {RELEASES} --by ink --metrics log_loss,ece,expected_miscalibration:binning=recursive "
         "--draws 19 --fail-if log_loss>0.1",

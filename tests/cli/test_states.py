@@ -161,8 +161,8 @@ def test_figures_that_need_rows_are_left_out(run, many, tmp_path):
 def test_figures_and_checks_take_states(run, state, sample, tmp_path):
     two = tmp_path / "two.calcli"
     assert run("evaluate", sample / "cancer_bayes_test.csv", "--save-state", two, "-q").status == 0
-    for diagram in (state, two):
-        assert run("evaluate", diagram, "--diagram").status == 0
+    for kept in (state, two):
+        assert run("evaluate", kept, "--details").status == 0
     assert run("plot", state, "-o", tmp_path / "figures").status == 0
     assert (tmp_path / "figures" / "reliability.png").exists()
     policy = tmp_path / "p.toml"

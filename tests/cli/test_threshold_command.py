@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import binom, binomtest
+from sklearn.metrics import precision_score, recall_score
 
 import calcli
 from calcli.core.language.errors import UsageError
@@ -55,7 +56,7 @@ def test_rows_are_marked_and_nothing_else_changes(run, val, made, tmp_path, endi
     new.to_csv(tmp_path / "new.csv", index=False)
     done = run("apply", made, tmp_path / "new.csv", "-o", tmp_path / f"out{ending}")
     assert (done.status, done.out) == (0, "")
-    assert "2,000 rows kept; 169 are answered" in done.err
+    assert "2,000 rows kept; 169 are at or above the threshold" in done.err
     load = {".csv": pd.read_csv, ".parquet": pd.read_parquet, ".jsonl": lambda p: pd.read_json(p, lines=True)}
     out = load[ending](tmp_path / f"out{ending}")
     prob = new["prob"]
@@ -80,20 +81,53 @@ def test_slices_have_thresholds_of_their_own(run, val, tmp_path):
 
 def test_rows_of_a_class_are_found(run, val, tmp_path):
     path, out = tmp_path / "t.json", tmp_path / "out.csv"
-    done = run("threshold", val, "--max-error", "0.1", "--target", "recall:1", "-o", path)
-    assert "at least 90% of the rows that are 1 have a probability of 1 of at least" in " ".join(
-        done.out.split()
-    )
+    done = run("threshold", val, "--min-recall", "1=0.9", "-o", path)
+    said = " ".join(done.out.split())
+    assert said.startswith("Threshold on the probability of 1 threshold recall precision alerts rows of 1")
+    assert "at least 90% of the rows that are 1 have a probability of 1 of at least" in said
     (found,) = json.loads(path.read_text())["thresholds"]
     rows = pd.read_csv(val)
     own = rows["prob"][rows["label"] == 1].sort_values()
     below = int(binom.ppf(0.05, len(own), 0.1)) - 1  # P(so few) <= 5%, and of one more it is not
     assert binom.cdf(below, len(own), 0.1) <= 0.05 < binom.cdf(below + 1, len(own), 0.1)
     assert (found["threshold"], found["errors"], found["rows"]) == (own.iloc[below], below, len(own))
+    above = rows["prob"] >= found["threshold"]
+    assert found["recall"] == pytest.approx(recall_score(rows["label"], above))
+    assert found["precision"] == pytest.approx(precision_score(rows["label"], above))
+    assert found["alerts"] == pytest.approx(above.mean())
+    for name in ("recall", "precision", "alerts"):
+        assert f"{found[name]:.1%}" in said
     assert run("apply", path, val, "-o", out).status == 0
-    assert (pd.read_csv(out)["answer"] == (rows["prob"] >= found["threshold"])).all()
+    assert (pd.read_csv(out)["above"] == above).all()
     judged = run("check", val, "--threshold", path)
     assert f"{below} of {len(own)} rows of the class are below the threshold" in " ".join(judged.out.split())
+
+
+@pytest.mark.parametrize("asked", ["fraud=0.7", "1=0.7", {"fraud": 0.7}])
+def test_a_class_has_the_name_that_reports_give_it(val, asked):
+    rows = pd.read_csv(val)[["label", "prob"]].rename(columns={"label": "is_fraud"})
+    report = calcli.threshold(rows, min_precision=asked)
+    assert report.threshold.target == "precision:1"
+    (table,) = report.tables()
+    assert table.title == "Threshold on the probability of fraud"
+    assert "at least 70% of the rows with a probability of fraud of at least the" in table.notes[0]
+    (found,) = report.threshold.found
+    above = rows["prob"] >= found.threshold
+    assert found.precision == pytest.approx(precision_score(rows["is_fraud"], above))
+    assert found.recall == pytest.approx(recall_score(rows["is_fraud"], above))
+    assert found.alerts == pytest.approx(found.accepted_rows / 2000) == above.mean()
+
+
+def test_a_precision_that_nothing_supports_is_told_beside_the_best(run, val):
+    done = run("threshold", val, "--min-precision", "1=0.99")
+    best = (
+        1
+        - json.loads(run("threshold", val, "--min-precision", "1=0.99", "-f", "json").out)["thresholds"][0][
+            "least_error"
+        ]
+    )
+    assert f"the best precision these rows support is {best:.1%}, not 99%." in " ".join(done.out.split())
+    assert run("threshold", val, "--min-precision", f"1={best:.3f}").status == 0
 
 
 def test_where_nothing_can_be_promised_nothing_is_written(run, val, tmp_path):
@@ -101,17 +135,22 @@ def test_where_nothing_can_be_promised_nothing_is_written(run, val, tmp_path):
     said = " ".join(done.out.split())
     assert done.status == 1
     assert not (tmp_path / "t.json").exists()
-    assert "the lowest error rate these rows support is 7.9%. It takes at least 59 rows" in said
+    assert "the lowest error rate these rows support is 7.9%, not 5%. It takes at least 59 rows" in said
     assert "would be enough" not in said  # nobody knows how many
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ([], "--max-error is missing"),
+        (
+            [],
+            "one of --max-error 0.05, --min-precision CLASS=0.9 and --min-recall CLASS=0.8, but none were",
+        ),
+        (["--max-error", "0.1", "--min-recall", "1=0.9"], "but 2 were given"),
         (["--max-error", "1"], "--max-error is 1; expected a number between 0 and 1"),
-        (["--max-error", "0.1", "--target", "f1:1"], "expected precision: or recall: and a class"),
-        (["--max-error", "0.1", "--target", "precision:x"], "has no such class; it has 0, 1"),
+        (["--min-recall", "1"], "--min-recall is '1'; expected a class and a share, as fraud=0.9"),
+        (["--min-recall", "1=1"], "expected a class and a share, as fraud=0.9"),
+        (["--min-precision", "x=0.9"], "--min-precision x: {val} has no such class; it has 0, 1"),
         (["--max-error", "0.1", "--weights", "id"], "has row weights"),
         (["--max-error", "0.1", "-o", "{folder}/t.npz"], "is written as JSON, not .npz"),
         (["--max-error", "0.1", "-o", "{val}"], "would replace"),
@@ -119,7 +158,7 @@ def test_where_nothing_can_be_promised_nothing_is_written(run, val, tmp_path):
 )
 def test_wrong_calls(run, val, tmp_path, options, message):
     call = [option.format(folder=tmp_path, val=val) for option in options]
-    assert message in sentence(run("threshold", val, *call))
+    assert message.format(val=val) in sentence(run("threshold", val, *call))
 
 
 @pytest.mark.parametrize(
@@ -160,7 +199,7 @@ def test_python_does_the_same(val, made, tmp_path):
     table = pd.read_csv(val)
     of_arrays = calcli.threshold(table["prob"].to_numpy(), table["label"].to_numpy(), max_error=0.1)
     assert of_arrays.threshold.found == found.threshold.found
-    with pytest.raises(UsageError, match="--max-error is missing"):
+    with pytest.raises(UsageError, match="expected one of --max-error"):
         calcli.threshold(val)
     with pytest.raises(UsageError, match="nothing can be promised"):
         calcli.threshold(val, max_error=0.05).save(tmp_path / "none.json")

@@ -232,7 +232,7 @@ def _methods(draw: Draw, place: Place) -> str:
 Drawn = Callable[[Draw, Place], str]
 BY_NAME: dict[str, Drawn] = {
     "--metrics": lambda draw, place: metrics(draw),
-    **dict.fromkeys(("--sort", "--select"), lambda draw, place: metric(draw)),
+    "--select": lambda draw, place: metric(draw),
     **dict.fromkeys(("--methods", "--candidates"), _methods),
     "--figure": lambda draw, place: figure(draw), "--lens": lambda draw, place: draw.choice(LENSES),
     "--class-axis": lambda draw, place: draw.choice(("0", "1", "-1", "2", "-33", "99")),

@@ -15,8 +15,8 @@ from calcli.report.findings import Result, summarize
 from calcli.report.shown import TextTable
 
 
-def tables_of(results, per_class=False) -> list[TextTable]:
-    return Report(results, Settings(), per_class, details=True).tables()
+def tables_of(results) -> list[TextTable]:
+    return Report(results, Settings(), details=True).tables()
 
 
 @pytest.fixture(scope="session")

@@ -21,8 +21,8 @@ def as_json(*results) -> dict:
     return json.loads(render(Report(results, Settings()), "json"))
 
 
-def as_csv(result, per_class=False) -> str:
-    return render(Report([result], Settings(), per_class), "csv")
+def as_csv(result, details=False) -> str:
+    return render(Report([result], Settings(), details=details), "csv")
 
 
 def test_the_json_is_versioned_and_says_its_settings(sure):
@@ -61,6 +61,7 @@ STANDING = (
     "No interval for",
     "± se:",
     "affine is dp",
+    "ece: of the probability of each class",
 )  # the same in every report
 
 
@@ -93,7 +94,7 @@ def test_files_carry_their_hash(tmp_path, sure):
 
 
 def test_csv_has_a_line_for_every_number(impossible):
-    lines = list(csv.DictReader(io.StringIO(as_csv(impossible, per_class=True))))
+    lines = list(csv.DictReader(io.StringIO(as_csv(impossible, details=True))))
     assert tuple(lines[0]) == RECORD
     metrics = [line for line in lines if not line["class"]]
     assert [line["metric"] for line in metrics] == list(impossible.metrics)

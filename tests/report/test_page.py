@@ -75,7 +75,7 @@ class Named(Shown):
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("page") / "page.html"
-    assert status_of(["evaluate", NETWORK, "-q", "--per-class", "--html", str(path)]) == 0
+    assert status_of(["evaluate", NETWORK, "-q", "--html", str(path)]) == 0
     return path
 
 
@@ -108,7 +108,7 @@ def test_a_page_shows_every_cell_and_note_of_the_tables(page: Path) -> None:
     for table in tables:
         for cell in (cell for row in table.rows for cell in row):
             assert set(cell.split()) <= shown
-    assert sum(tag == "section" for tag, _ in found.elements) == len(tables) + 2  # classes, figures
+    assert sum(tag == "section" for tag, _ in found.elements) == len(tables) + 1  # figures
 
 
 @pytest.mark.parametrize(
@@ -152,9 +152,7 @@ def test_pages_stay_small(tmp_path: Path, classes: int, megabytes: int) -> None:
     np.save(tmp_path / "x_labels.npy", draws.integers(classes, size=1000))
     path = tmp_path / "x.html"
     few = ["--draws", "9"]
-    assert (
-        status_of(["evaluate", str(tmp_path / "x.npy"), "-q", "--per-class", "--html", str(path), *few]) == 0
-    )
+    assert status_of(["evaluate", str(tmp_path / "x.npy"), "-q", "--html", str(path), *few]) == 0
     assert path.stat().st_size < megabytes * 1e6
 
 

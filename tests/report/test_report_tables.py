@@ -18,7 +18,7 @@ def by_title(tables) -> dict:
 
 
 def test_order_of_a_report(sure):
-    titles = [table.title for table in tables_of([sure], per_class=True)]
+    titles = [table.title for table in tables_of([sure])]
     assert titles == [
         "arrays",
         "Quality for decisions",
@@ -77,7 +77,7 @@ def test_the_verdict_is_the_first_note(sure):
 
 
 def test_classes_without_rows_are_marked(impossible):
-    classes = cells(by_title(tables_of([impossible], per_class=True))["Classes"])
+    classes = cells(by_title(tables_of([impossible]))["Classes"])
     assert classes["eel"][0] == "0"
     assert classes["eel"][3] == "no rows"
     assert classes["dog"][:4] == ("2", "0.5000", "0.5750", "0.5000")
@@ -133,11 +133,11 @@ def test_classes_that_more_draws_could_tell_are_no_secret(summarized, monkeypatc
     probs, labels = [[0.2, 0.6, 0.2]] * 200, [0, 1] * 100
     title = "Classes"
     enough = summarized(probs, labels, test=True, draws=9)
-    notes = by_title(tables_of([enough], per_class=True))[title].notes
+    notes = by_title(tables_of([enough]))[title].notes
     assert not [note for note in notes if "draws" in note]
     monkeypatch.setattr(classwise, "MOST_DRAWN", 0)
     few = summarized(probs, labels, test=True, draws=9)
-    notes = by_title(tables_of([few], per_class=True))[title].notes
+    notes = by_title(tables_of([few]))[title].notes
     assert "9 draws cannot give a p below 0.3 for 3 tests; --draws 119 would be enough." in notes
 
 

@@ -20,7 +20,7 @@ WIDE = TextTable(
 @pytest.mark.parametrize("width", [40, 60, 80, 100, 150])
 def test_no_line_is_wider_than_the_terminal(sure, impossible, width):
     for results in ([sure], [sure, impossible]):
-        text = terminal_text(tables_of(results, per_class=True), width)
+        text = terminal_text(tables_of(results), width)
         assert max(map(cell_len, text.splitlines())) <= width
 
 

@@ -137,25 +137,6 @@ def test_different_cases_are_compared_unpaired(releases):
         calcli.compare(forest)
 
 
-def test_other_classes_are_compared_when_told(releases):
-    cancer = calcli.read("sample_data/cancer_bayes_test.csv")
-    policy = {"rules": [{"metric": "accuracy", "max_decrease": 0.5}]}
-    with pytest.raises(InputError, match="classes"):
-        calcli.compare(releases[0], cancer)
-    with pytest.raises(InputError, match="classes"):
-        calcli.check(cancer, policy, releases[0])
-    options = {"metrics": "accuracy", "allow_other_classes": True}
-    accuracies = [
-        calcli.evaluate(one, metrics="accuracy").results[0].metrics for one in (releases[0], cancer)
-    ]
-    first, second = (metrics["accuracy"].value for metrics in accuracies)
-    found = calcli.compare(releases[0], cancer, **options).comparisons[0].differences[0]["accuracy"]
-    assert (found.baseline, found.value) == pytest.approx((first, second - first))
-    checked = calcli.check(cancer, policy, releases[0], allow_other_classes=True)
-    assert checked.checked.outcomes[0].value == pytest.approx(second)
-    assert checked.exit_status == 0
-
-
 def test_check_is_the_command(capsys, releases, tmp_path):
     policy = tmp_path / "policy.toml"
     policy.write_text(TOML)

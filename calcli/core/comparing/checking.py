@@ -30,7 +30,7 @@ from calcli.core.estimators.calibrationerror import SHARPNESS, holm
 from calcli.core.estimators.evidence import NO_MARGIN, NORMAL, Equal, Evidence, Margin, Normal, Untested
 from calcli.core.estimators.intervals import Interval, level_percent
 from calcli.core.estimators.power import Power
-from calcli.core.estimators.thresholds import Found, Threshold, confidences, independent_rows
+from calcli.core.estimators.thresholds import Threshold, confidences, independent_rows
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.evaluating.metrics.base import Pair, System
 from calcli.core.evaluating.results import Estimate
@@ -149,10 +149,8 @@ class Against:
             If the key is not a column.
         """
         reference, how = self.reference, self.pairing
-        if not how.allow_other_classes:
-            owner = reference.path if isinstance(reference, StoredReport) else reference.provenance.path
-            mend = "; --allow-other-classes compares them anyway"
-            require_classes(predictions, reference.classes, owner, mend)
+        owner = reference.path if isinstance(reference, StoredReport) else reference.provenance.path
+        require_classes(predictions, reference.classes, owner)
         if isinstance(reference, StoredReport):
             if unlike := unlike_setting(reference.settings, reference.classes, policy, reference.path):
                 raise InputError(unlike)
@@ -257,6 +255,11 @@ UNUSED = (
     "max_decrease, as calcli check --init FILE --baseline BASELINE writes them"
 )
 WORDS = {"passed": "holds", "broken": "is broken", "undecided": "is undecided"}
+PROMISED = {  # the rate that a threshold limits, and its errors, by what is promised of a class
+    "": ("error rate of answers", "answers are wrong"),
+    "precision": ("share of false alerts", "alerts are false"),
+    "recall": ("share of the class that is missed", "rows of the class are below the threshold"),
+}
 FEWEST_ROWS = 50  # of a slice, for a rule on a metric without intervals
 
 
@@ -638,8 +641,7 @@ def promise_of(threshold: Threshold, undecided: Undecided | None = None) -> Poli
     for one in threshold.found:
         if one.threshold is not None:
             part = f"{threshold.by}={one.value}" if threshold.by else ""
-            what = "share of the class that is missed" if threshold.of_recall else "error rate of answers"
-            name = f"{what} at most {limit:g}" + (f" [{part}]" if part else "")
+            name = f"{PROMISED[threshold.measure][0]} at most {limit:g}" + (f" [{part}]" if part else "")
             rules.append(Rule(metric, condition, part, name=name))
     return Policy(tuple(rules))
 
@@ -661,27 +663,24 @@ def check_promise(threshold: Threshold, policy: Policy, predictions: Predictions
     rows = independent_rows(predictions, threshold.cluster, threshold.seed)
     answered = threshold.answers(predictions)
     asked, right = (hit, answered) if threshold.of_recall else (answered, hit)
-    said = "rows of the class are below the threshold" if threshold.of_recall else "answers are wrong"
     rows = rows[asked[rows]]
     slices = slice_names(predictions.column(threshold.by)) if threshold.by else np.full(len(hit), "")
     promised = [one for one in threshold.found if one.threshold is not None]
-    outcomes = []
+    outcomes, limit = [], threshold.max_error
     for rule, one in zip(policy.rules, promised, strict=True):
         of_slice = rows if one.value is None else rows[slices[rows] == one.value]
-        outcomes.append(_kept(rule, one, int(np.count_nonzero(~right[of_slice])), len(of_slice), said))
+        if not len(of_slice):
+            reason = "no row tells, so the promise is undecided"
+            outcomes.append(Outcome(rule, "undecided", reason, limit=limit))
+            continue
+        errors = int(np.count_nonzero(~right[of_slice]))
+        ends, rate = Interval.of_share(errors, len(of_slice), one.level), errors / len(of_slice)
+        assert isinstance(rule.condition, Bound)
+        status: Status = rule.condition.judge(ends.high, ends.low)
+        reason = (
+            f"{errors:,} of {len(of_slice):,} {PROMISED[threshold.measure][1]}, {percent(rate)} "
+            f"({level_percent(one.level)} interval {span(ends.low, ends.high, percent)}): the promise "
+            f"{WORDS[status]}"
+        )
+        outcomes.append(Outcome(rule, status, reason, rate, limit, limit - rate))
     return Checked(path, predictions.n_rows, tuple(outcomes), reading=predictions.reading(threshold.cluster))
-
-
-def _kept(rule: Rule, promised: Found, errors: int, rows: int, said: str) -> Outcome:
-    """Return what so many errors among the rows that a promise is about say of it."""
-    assert isinstance(rule.condition, Bound)
-    limit = rule.condition.limit
-    if not rows:
-        return Outcome(rule, "undecided", "no row tells, so the promise is undecided", limit=limit)
-    ends, rate = Interval.of_share(errors, rows, promised.level), errors / rows
-    status: Status = rule.condition.judge(ends.high, ends.low)
-    reason = (
-        f"{errors:,} of {rows:,} {said}, {percent(rate)} ({level_percent(promised.level)} interval "
-        f"{span(ends.low, ends.high, percent)}): the promise {WORDS[status]}"
-    )
-    return Outcome(rule, status, reason, rate, limit, limit - rate)

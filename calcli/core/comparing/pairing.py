@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from calcli.core.comparing.policy import EVERY, Bound, Outcome, Rule
 from calcli.core.data.arrays import Array, missing
 from calcli.core.data.derived import PREDICTED, Slice, gathered, select, slice_names, slice_numbers
-from calcli.core.data.predictions import Predictions, require_classes
+from calcli.core.data.predictions import Predictions
 from calcli.core.data.units import clusters_of
 from calcli.core.estimators.calibrationerror import holm
 from calcli.core.evaluating.evaluate import uses_clip
@@ -70,7 +70,7 @@ def pair(systems: Sequence[Predictions], how: PairSettings = IN_ORDER, keep: Seq
         If the key is not a column.
     """
     as_they_are, states = Paired(tuple(systems), (0,) * len(systems)), states_in(systems)
-    if not how.pairs:
+    if how.paired is False:
         return replace(as_they_are, paired=False)
     try:
         if not states:
@@ -112,13 +112,6 @@ def _identity(systems: Sequence[Predictions]) -> str | None:
     """Return the column that tells the questions of all systems apart; None if none does."""
     (name, *others) = {"" if clusters_of(one, None) else one.provenance.identity for one in systems}
     return None if others or not name else name
-
-
-def require_same_classes(systems: Sequence[Predictions]) -> None:
-    """Raise an InputError if two systems differ in their classes or the order of them."""
-    first = systems[0]
-    for other in systems[1:]:
-        require_classes(other, first.classes, _path(first), "; --allow-other-classes compares them anyway")
 
 
 def _require_same_cases(first: Predictions, other: Predictions, key: str | None) -> None:

@@ -346,7 +346,7 @@ class Predictions:
         return self.columns[name]
 
 
-def require_classes(predictions: Predictions, classes: tuple[str, ...], owner: str, mend: str = "") -> None:
+def require_classes(predictions: Predictions, classes: tuple[str, ...], owner: str) -> None:
     """Raise an InputError if predictions have other classes than those of some owner, or another order.
 
     Parameters
@@ -355,8 +355,6 @@ def require_classes(predictions: Predictions, classes: tuple[str, ...], owner: s
         What is looked at.
     classes, owner
         The names expected, and whose they are.
-    mend
-        A clause on what to do about other classes.
     """
     if predictions.classes == classes:
         return
@@ -375,4 +373,4 @@ def require_classes(predictions: Predictions, classes: tuple[str, ...], owner: s
     else:
         n = next(n for n, name in enumerate(classes) if name != predictions.classes[n])
         seen, expected = f"class {predictions.classes[n]!r}", f"{classes[n]!r}"
-    raise InputError(f"{path} has {seen} where {owner} has {expected}; expected the same classes{mend}")
+    raise InputError(f"{path} has {seen} where {owner} has {expected}; expected the same classes")

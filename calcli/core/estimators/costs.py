@@ -17,6 +17,7 @@ from calcli.core.data.predictions import Predictions
 from calcli.core.language.errors import InputError, UsageError
 from calcli.core.language.expressions import WRONG_RIGHT
 from calcli.core.language.settings import Costs
+from calcli.core.language.text import some
 
 Word = Literal["zero-one", "balanced", "abstain", "imbalanced"]
 
@@ -152,7 +153,7 @@ def decided(costs: CostMatrix, predictions: Predictions, column: str) -> Decided
             row = predictions.stored_row(int((place == n).argmax()))
             raise InputError(
                 f"{predictions.provenance.path}: row {row} of column {column!r} is "
-                f"{name!r}; the decisions of the costs {costs.name} are {_some(costs.decisions)}"
+                f"{name!r}; the decisions of the costs {costs.name} are {some(costs.decisions)}"
             )
     numbers = np.array([known[name] for name in names.tolist()], np.intp)
     given = numbers[place.reshape(-1)]
@@ -209,7 +210,7 @@ class CostWord:
             if self.class_name not in decisions:
                 raise UsageError(
                     f"imbalanced costs name the class {self.class_name!r}; the classes are "
-                    f"{_some(decisions)}; expected one of them in --costs imbalanced:CLASS:{self.amount:g}"
+                    f"{some(decisions)}; expected one of them in --costs imbalanced:CLASS:{self.amount:g}"
                 )
             error[decisions.index(self.class_name)] = self.amount
         cost = np.tile(error[:, None], len(classes))
@@ -249,9 +250,9 @@ class CostTable:
         """
         if set(self.classes) != set(classes):
             missing = [name for name in classes if name not in self.classes]
-            wrong = f"no row for {missing[0]!r}" if missing else f"rows for {_some(self.classes)}"
+            wrong = f"no row for {missing[0]!r}" if missing else f"rows for {some(self.classes)}"
             raise InputError(
-                f"--costs: {self.name!r} has {wrong}; expected a row for each of {_some(classes)}"
+                f"--costs: {self.name!r} has {wrong}; expected a row for each of {some(classes)}"
             )
         rows = dict(zip(self.classes, self.costs, strict=True))
         return CostMatrix(self.name, self.decisions, np.array([rows[name] for name in classes], np.float64))
@@ -346,8 +347,3 @@ def _amount(text: str, amount: str) -> float:
             f"{text!r}: the cost {amount!r} is not a number of 0 or more; expected one of {FORMS}"
         )
     return value
-
-
-def _some(names: Sequence[str], limit: int = 5) -> str:
-    named = ", ".join(names[:limit])
-    return named if len(names) <= limit else f"{named} and {len(names) - limit} more"

@@ -92,15 +92,19 @@ class Evidence(Protocol):
 
     def interval(self, level: float) -> Interval | None:
         """Return the interval of the difference; None where none is sound."""
+        return None
 
     def p_value(self) -> float:
         """Return the two-sided p-value of no difference; nan without a test."""
+        return math.nan
 
     def p_worse(self, sign: int, margin: Margin) -> float:
         """Return the p-value of "worse by no more than the margin": small values prove it worse."""
+        return math.nan
 
     def p_not_worse(self, sign: int, margin: Margin) -> float:
         """Return the p-value of "worse by the margin or more": small values prove it good enough."""
+        return math.nan
 
 
 @dataclass(frozen=True)
@@ -344,20 +348,12 @@ class Normal:
 
 
 @dataclass(frozen=True)
-class Equal:
-    """Two systems with the same value from every unit, but for rounding."""
+class Equal(Evidence):
+    """Two systems with the same value from every unit, but for rounding: there is nothing to test."""
 
     method: str = "equal"
     no_interval: str = ""
     standard_error = 0.0
-
-    def interval(self, level: float) -> Interval | None:
-        """Return None: nothing varies."""
-        return None
-
-    def p_value(self) -> float:
-        """Return nan: there is nothing to test."""
-        return math.nan
 
     def p_worse(self, sign: int, margin: Margin) -> float:
         """Return 1: it is not worse."""
@@ -369,7 +365,7 @@ class Equal:
 
 
 @dataclass(frozen=True)
-class DistanceEvidence:
+class DistanceEvidence(Evidence):
     """Of a metric that is best at a target: whether one of two systems is nearer to it.
 
     Both are as far from it if their values are equal, or if these lie on opposite sides of it: if the
@@ -412,14 +408,6 @@ class DistanceEvidence:
             return math.nan
         return max(self.difference.p_value(), 2 * min(self.errors.p_above(0), self.errors.p_below(0)))
 
-    def p_worse(self, sign: int, margin: Margin) -> float:
-        """Return nan: no rule asks for how much farther one is."""
-        return math.nan
-
-    def p_not_worse(self, sign: int, margin: Margin) -> float:
-        """Return nan."""
-        return math.nan
-
 
 def sum_of_errors(baseline: Influences, candidate: Influences, target: float, paired: bool) -> Spread:
     """Return the sum of what two values are above a target."""
@@ -428,28 +416,12 @@ def sum_of_errors(baseline: Influences, candidate: Influences, target: float, pa
 
 
 @dataclass(frozen=True)
-class Untested:
+class Untested(Evidence):
     """No spread: a metric for which no test of differences is known."""
 
     method: str = "untested"
     no_interval: str = ""
     standard_error = math.nan
-
-    def interval(self, level: float) -> Interval | None:
-        """Return None."""
-        return None
-
-    def p_value(self) -> float:
-        """Return nan."""
-        return math.nan
-
-    def p_worse(self, sign: int, margin: Margin) -> float:
-        """Return nan."""
-        return math.nan
-
-    def p_not_worse(self, sign: int, margin: Margin) -> float:
-        """Return nan."""
-        return math.nan
 
 
 PEAKS = 4_999  # drawn

@@ -9,11 +9,10 @@ counted how often the rule proves a difference of 0 to be within the margin.
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -148,14 +147,12 @@ def rows_needed(start: int, share: Callable[[int], float], within: Callable[[flo
     return -(-rows // step) * step
 
 
-class Redraws(ABC):
+class Redraws(Protocol):
     """Samples of any size, of systems that are equally good and otherwise like those at hand."""
 
-    @abstractmethod
     def carried(self, rows: int) -> float:
         """Return how many of the rows carry the difference, of those at hand or of so many."""
 
-    @abstractmethod
     def proven(self, rows: int, margin: float, tail: float) -> NDArray[np.bool_]:
         """Return whether samples prove the candidate no worse by a margin, and no better, (2, redraws)."""
 
@@ -236,17 +233,19 @@ class Shares(Redraws):
         self, gained: int, lost: int, rows: int, others: int, margin: float, tail: float
     ) -> tuple[bool, bool]:
         """Return whether the difference is proven above the margin below 0, and below that above."""
-        spread = self.spread and self._spread(self.spread, int(gained), int(lost), rows)
+        counts, mean, spread = (
+            np.array([gained, lost, rows - gained - lost]),
+            (gained - lost) / rows,
+            self.spread,
+        )
+        if spread is not None:
+            each = np.array([1.0, -1.0, 0.0]) - mean
+            spread = _scaled(spread, each, counts, float(mean), rows / self.rows)
         few = self.pilot.paired and gained + lost < FEW_DISCORDANT
         if spread is not None and spread.enough and not few:
             return spread.p_above(-margin) <= tail, spread.p_below(margin) <= tail
         above, below = _exact_p((int(gained), rows, int(lost), others), self.pilot.paired, margin)
         return above <= tail, below <= tail
-
-    def _spread(self, pilot: Spread, gained: int, lost: int, rows: int) -> Spread:
-        counts = np.array([gained, lost, rows - gained - lost])
-        mean = (gained - lost) / rows
-        return _scaled(pilot, np.array([1.0, -1.0, 0.0]) - mean, counts, mean, rows / self.rows)
 
 
 @lru_cache(maxsize=4096)

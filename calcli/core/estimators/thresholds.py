@@ -16,9 +16,9 @@ from __future__ import annotations
 import json
 import math
 import zlib
-from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from bisect import bisect_left, bisect_right
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from typing import Any, Literal, TypedDict, cast
 
@@ -29,34 +29,18 @@ from calcli.core.calibrators.record import FitRows
 from calcli.core.data.arrays import Array, Doubles, Positions, Stream, generator
 from calcli.core.data.blocks import blocks
 from calcli.core.data.derived import slice_names, slice_numbers
-from calcli.core.data.predictions import Predictions
+from calcli.core.data.predictions import Predictions, event_name
 from calcli.core.data.units import Units, require_clusters
-from calcli.core.estimators.intervals import Interval, share_most, wilson_interval
+from calcli.core.estimators.intervals import Interval, beta_cdf, share_most
 from calcli.core.language.errors import InputError, UsageError
+from calcli.core.language.text import some
 
 BAND_ROWS = 50_000  # above which the exact band takes long, and the martingale is used
 HALVINGS = 20  # of the logarithm of the level of each size
 NEGLIGIBLE = 1e-25  # a probability that counts as dead: this errs on the safe side
 STEPS = 1_000  # of error rates, of which the least is looked for
-BOUNDED = 20  # sizes whose bounds are computed exactly, the lowest by Wilson's
-
-
-def band_sizes(rate: float, rows: int, level: float) -> Positions:
-    """Return (j,) for each number of errors, from 0, the fewest rows in which a band accepts so many.
-
-    Parameters
-    ----------
-    rate
-        The error rate that is promised, in (0, 1).
-    rows
-        Rows of the data set; sizes above are left out.
-    level
-        Probability of the promise, in (0, 1).
-    """
-    delta = 1 - level
-    if rows > BAND_ROWS:
-        return np.array([*_martingale_sizes(rate, rows, delta)], np.intp)
-    return _sizes(rate, rows, _level_of_each(rate, rows, delta))
+ROUNDING = 1 + 1e-9  # of a probability
+EXACT = 20  # sizes whose probabilities are computed exactly, the least likely by a bound
 
 
 @lru_cache(64)
@@ -115,23 +99,61 @@ def _densities(rate: float, rows: int) -> Doubles:
     return np.exp(np.concatenate([[0.0], np.cumsum(steps)]) + rows * math.log1p(-rate))
 
 
-def _martingale_sizes(rate: float, rows: int, delta: float) -> Iterator[int]:
-    """Yield the fewest rows in which the mixture of all lower rates is 1 / delta times as likely as `rate`.
+def _log_density(rate: float, rows: Positions, errors: Positions) -> Doubles:
+    """Return (m,) logarithms of the binomial probabilities of so many errors in so many rows."""
+    factorials = np.append(0.0, np.cumsum(np.log(np.arange(1, rows.max() + 1))))
+    ways = factorials[rows] - factorials[errors] - factorials[rows - errors]
+    return ways + errors * math.log(rate) + (rows - errors) * math.log1p(-rate)
+
+
+def _least_probability(rate: float, sizes: Positions, errors: Positions) -> float:
+    """Return the least probability of so few errors, by `rate`, in (m,) sizes; 1 if none has fewer."""
+    low = errors < rate * sizes
+    sizes, errors = sizes[low], errors[low]
+    odds = errors / (sizes - errors + 1) * (1 / rate - 1)  # of one error less
+    bound = _log_density(rate, sizes, errors) - np.log1p(-odds) if low.any() else odds
+    least = np.argsort(bound, kind="stable")[:EXACT]
+    pairs = zip(sizes[least].tolist(), errors[least].tolist(), strict=True)
+    return min((beta_cdf(1 - rate, size - error, error + 1) for size, error in pairs), default=1.0)
+
+
+def _last_by_martingale(rate: float, sizes: Positions, errors: Positions, delta: float) -> int | None:
+    """Return the last place where the mixture of all lower rates is 1 / delta times as likely as `rate`.
 
     Of m rows with k errors that is P(Bin(m + 1, rate) > k) / ((k + 1) P(Bin(m + 1, rate) = k + 1)).
     """
-    odds, size, errors = rate / (1 - rate), 1, 0  # one row more than is looked at
-    density, below = 1 - rate, 1 - rate
-    while size <= rows + 1:
-        while (1 - below) * delta < density * (size - errors) * odds and size <= rows + 1:
-            below -= rate * density
-            density *= (1 - rate) * (size + 1) / (size + 1 - errors)
-            size += 1
-        if size <= rows + 1:
-            yield size - 1
-        density *= (size - errors) / (errors + 1) * odds
-        errors += 1
-        below += density
+    log_inverse = np.log(errors + 1) + _log_density(rate, sizes + 1, errors + 1)
+    for place in np.flatnonzero((log_inverse <= math.log(delta)) & (errors < rate * sizes))[::-1].tolist():
+        above = beta_cdf(rate, int(errors[place]) + 1, int(sizes[place] - errors[place]) + 1)
+        if delta * above >= math.exp(log_inverse[place]):
+            return place
+    return None
+
+
+def is_accepted(rate: float, sizes: Positions, errors: Positions, delta: float) -> bool:
+    """Tell whether (m,) sizes with (m,) errors are accepted anywhere, without the search for a band's level.
+
+    The band accepts if one that tests each size at the least probability is crossed with at most delta.
+    """
+    rows, delta = int(sizes[-1]), delta * ROUNDING
+    if rows > BAND_ROWS:
+        return _last_by_martingale(rate, sizes, errors, delta) is not None
+    level = _least_probability(rate, sizes, errors)
+    if level > delta or level * rows <= delta:
+        return level <= delta
+    return _crossing(rate, _sizes(rate, rows, level * ROUNDING)) <= delta
+
+
+def last_accepted(rate: float, sizes: Positions, errors: Positions, level: float) -> int | None:
+    """Return the last of (m,) places at which so few errors are accepted; None for nowhere."""
+    if sizes[-1] > BAND_ROWS:
+        return _last_by_martingale(rate, sizes, errors, 1 - level)
+    if not is_accepted(rate, sizes, errors, 1 - level):
+        return None
+    rows = int(sizes[-1])
+    needed = np.append(_sizes(rate, rows, _level_of_each(rate, rows, 1 - level)), rows + 1)
+    places = np.flatnonzero(sizes >= needed[np.minimum(errors, len(needed) - 1)])
+    return int(places[-1]) if len(places) else None
 
 
 @dataclass(frozen=True)
@@ -156,6 +178,9 @@ class Found:
         for is.
     least_rows
         Rows without an error that any promise takes.
+    recall, precision, alerts
+        For the probability of a class: shares of its rows at or above the threshold, of rows of the class
+        among rows at or above it, and of rows at or above it among all rows; else None.
     """
 
     value: str | None
@@ -166,6 +191,9 @@ class Found:
     errors: int
     least_error: float | None
     least_rows: int
+    recall: float | None = None
+    precision: float | None = None
+    alerts: float | None = None
 
     @property
     def accepted(self) -> Interval:
@@ -193,11 +221,12 @@ def find_threshold(
     """
     rows, delta = len(scores), 1 - level
     sizes, errors = ends_of_ties(scores, wrong)
-    last = last_accepted(sizes, errors, band_sizes(max_error, rows, level))
+    last = last_accepted(max_error, sizes, errors, level)
     bare = math.ceil(math.log(delta) / math.log1p(-max_error))
     if last is None:
-        least = _least_error(sizes, errors, rows, level)
-        return Found(value, None, level, rows, 0, 0, least, bare)
+        rates = [part / STEPS for part in range(math.floor(max_error * STEPS) + 1, STEPS)]
+        place = bisect_left(rates, True, key=lambda rate: is_accepted(rate, sizes, errors, delta))
+        return Found(value, None, level, rows, 0, 0, [*rates, 1.0][place], bare)
     at = float(np.partition(scores, rows - sizes[last])[rows - sizes[last]])
     return Found(value, at, level, rows, int(sizes[last]), int(errors[last]), None, bare)
 
@@ -232,41 +261,6 @@ def ends_of_ties(scores: Doubles, wrong: Array) -> tuple[Positions, Positions]:
     return ends + 1, np.cumsum(wrong[order], dtype=np.intp)[ends]
 
 
-def last_accepted(sizes: Array, errors: Positions, needed: Positions) -> int | None:
-    """Return the last of (m,) places where so few errors are accepted, by `band_sizes`; None for nowhere."""
-    known = np.append(needed, np.iinfo(np.intp).max)
-    places = np.flatnonzero(sizes >= known[np.minimum(errors, len(needed))])
-    return int(places[-1]) if len(places) else None
-
-
-def _least_error(sizes: Positions, errors: Positions, rows: int, level: float) -> float:
-    """Return the least error rate that is promised if it is asked for, in parts of `STEPS`.
-
-    It lies between the least of the bounds of Clopper & Pearson 1934 at the level of a single size, and that
-    at the level divided by their number; rates in between are asked for.
-    """
-
-    def bound(tail: float) -> int:
-        high = wilson_interval(errors / sizes, sizes, 1 - 2 * tail)[1]
-        best = np.argsort(high, kind="stable")[:BOUNDED]
-        return math.ceil(min(share_most(int(errors[one]), int(sizes[one]), tail) for one in best) * STEPS)
-
-    delta = 1 - level
-    low, high = bound(delta) - 1, bound(delta / rows)
-    guess = (low + high) // 2
-    if rows <= BAND_ROWS and high < STEPS:
-        guess = bound(_level_of_each(high / STEPS, rows, delta))  # which hardly depends on the rate
-    while high - low > 1 and high < STEPS:
-        guess = min(max(guess, low + 1), high - 1)
-        if last_accepted(sizes, errors, band_sizes(guess / STEPS, rows, level)) is None:
-            low, guess = guess, guess + 1
-        else:
-            high, guess = guess, guess - 1
-        if rows > BAND_ROWS:
-            guess = (low + high) // 2
-    return min(high, STEPS) / STEPS
-
-
 def one_of_each(units: Array, rng: np.random.Generator) -> Positions:
     """Return one row of each cluster, drawn at random: (u,) positions in (n,) names of clusters."""
     order = rng.permutation(len(units))
@@ -291,9 +285,12 @@ class FoundObject(TypedDict):
     rows: int
     accepted_rows: int
     errors: int
-    accepted_share: ShareObject | None
+    accepted_share: ShareObject
     least_error: float | None
     least_rows: int
+    recall: float | None
+    precision: float | None
+    alerts: float | None
 
 
 class ThresholdRows(FitRows):
@@ -359,20 +356,28 @@ class Threshold:
 
     def content(self) -> ThresholdObject:
         """Return it as JSON values, with their checksum."""
-        thresholds: list[FoundObject] = []
-        for one in self.found:
-            ends, share = one.accepted, one.accepted_rows / one.rows
-            accepted: ShareObject = {"value": share, "low": ends.low, "high": ends.high, "level": one.level}
-            content = {**vars(one), "accepted_share": accepted if one.accepted_rows else None}
-            thresholds.append(cast(FoundObject, content))
+        thresholds = [
+            vars(one) | {"accepted_share": {"value": one.accepted_rows / one.rows, **asdict(one.accepted)}}
+            for one in self.found
+        ]
         known = {name: value for name, value in vars(self).items() if name != "found"}
         document = {"of": "confidence", **known, "classes": list(self.classes), "thresholds": thresholds}
         return cast(ThresholdObject, document | {"crc32": checksum(document)})
 
     @property
+    def measure(self) -> str:
+        """What is promised of a class, precision or recall; "" for the error rate of answers."""
+        return (self.target or "").partition(":")[0]
+
+    @property
     def of_recall(self) -> bool:
-        """Whether the promise is about the rows of a class, not about those that are answered."""
-        return _of_recall(self.target)
+        """Whether the promise is about the rows of a class, not about rows at or above the threshold."""
+        return self.measure == "recall"
+
+    @property
+    def mark(self) -> Literal["answer", "above"]:
+        """What the column is called that tells which rows are at or above the threshold."""
+        return "answer" if self.target is None else "above"
 
     @property
     def promises(self) -> bool:
@@ -393,10 +398,9 @@ class Threshold:
             If a slice is unknown.
         """
         scores, _ = confidences(predictions, self.target)
-        if self.by is None:
-            least: Any = self.found[0].threshold
-            return scores >= (np.inf if least is None else least)
         known = {one.value: np.inf if one.threshold is None else one.threshold for one in self.found}
+        if self.by is None:
+            return scores >= known[None]
         names, codes = np.unique(slice_names(predictions.column(self.by)), return_inverse=True)
         if unknown := [name for name in names.tolist() if name not in known]:
             raise InputError(
@@ -409,8 +413,8 @@ class Threshold:
         """Raise an InputError if scores are of another kind, or classes, than those it was made of."""
         if set(classes) != set(self.classes):
             raise InputError(
-                f"{path} has scores of the classes {_few(classes)}, but the threshold was made of "
-                f"{_few(self.classes)}; expected the same names"
+                f"{path} has scores of the classes {some(classes)}, but the threshold was made of "
+                f"{some(self.classes)}; expected the same names"
             )
         if kind != self.kind:
             raise InputError(
@@ -442,8 +446,9 @@ def make_threshold(
     by
         A column each of whose values gets a threshold of its own.
     target
-        ``precision:`` and a class: the threshold is one on its probability, whichever class is the most
-        probable. ``recall:`` and a class: the greatest at or above which its rows are found.
+        ``precision:`` and a class, by its name or as reports call it: the threshold is one on its
+        probability, whichever class is the most probable. ``recall:`` and a class: the greatest at or above
+        which its rows are found.
     cluster
         A column: of rows that share a value one is drawn.
     seed
@@ -458,11 +463,11 @@ def make_threshold(
     UsageError
         If rows have weights, or the target is no class.
     """
-    path = predictions.provenance.path
-    of_class = None if target is None else _class_of(target)
-    if of_class is not None and (predictions.of_answers or of_class not in predictions.classes):
-        names = "answers, right or wrong" if predictions.of_answers else _few(predictions.classes)
-        raise UsageError(f"--target {target}: {path} has no such class; it has {names}")
+    path, of_class = predictions.provenance.path, None
+    measure, _, name = (target or "").partition(":")
+    if target is not None:
+        of_class = _named_class(predictions, name, f"--min-{measure}")
+        target = f"{measure}:{of_class}"
     predictions.require_named_class()
     predictions.require_probabilities()
     scores, hit = confidences(predictions, target)
@@ -471,8 +476,8 @@ def make_threshold(
     if by is not None:
         parts, numbers = slice_numbers(predictions, by)
         slices = [part.value for part in parts]
-    rows = independent_rows(predictions, cluster, seed)
-    if recalled := _of_recall(target):
+    rows = drawn = independent_rows(predictions, cluster, seed)
+    if recalled := measure == "recall":
         rows = rows[hit[rows]]
     thresholds = []
     for number, value in enumerate(slices):
@@ -482,9 +487,15 @@ def make_threshold(
             raise InputError(f"{path}: no row drawn {' and '.join(what)}; expected some")
         share = 1 - (1 - level) / len(slices)
         if recalled:
-            thresholds.append(find_recall_threshold(scores[of_slice], max_error, share, value))
+            found = find_recall_threshold(scores[of_slice], max_error, share, value)
         else:
-            thresholds.append(find_threshold(scores[of_slice], ~hit[of_slice], max_error, share, value))
+            found = find_threshold(scores[of_slice], ~hit[of_slice], max_error, share, value)
+        if target is not None and found.threshold is not None:
+            of_slice = drawn[numbers[drawn] == number]
+            above, own = scores[of_slice] >= found.threshold, hit[of_slice]
+            recall, precision = (above & own).sum() / own.sum(), (above & own).sum() / above.sum()
+            found = replace(found, recall=recall, precision=precision, alerts=above.mean())
+        thresholds.append(found)
     return Threshold(
         predictions.kind, predictions.classes, target, max_error, level, by, cluster, seed,
         tuple(thresholds), _origin(predictions, sha256),
@@ -536,7 +547,7 @@ def confidences(predictions: Predictions, target: str | None) -> tuple[Doubles, 
     rows, start = predictions.n_rows, 0
     scores = np.empty(rows)
     hit: Array = np.empty(rows, np.bool_ if predictions.has_probabilities else np.float64)  # of grades
-    k = None if target is None else predictions.classes.index(_class_of(target))
+    k = None if target is None else predictions.classes.index(target.partition(":")[2])
     for block in blocks(predictions, "double"):
         of_block = slice(start, start := start + len(block.labels))
         if k is None:
@@ -546,13 +557,11 @@ def confidences(predictions: Predictions, target: str | None) -> tuple[Doubles, 
     return scores, hit
 
 
-def _class_of(target: str) -> str:
-    return target.partition(":")[2]
-
-
-def _of_recall(target: str | None) -> bool:
-    return target is not None and target.startswith("recall:")
-
-
-def _few(names: Sequence[str], most: int = 5) -> str:
-    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+def _named_class(predictions: Predictions, name: str, option: str) -> str:
+    """Return the class of a name, which may be the one that a report calls it by."""
+    origin, classes = predictions.provenance, {} if predictions.of_answers else predictions.classes
+    names = {event_name(one, origin.labels): one for one in classes} | {one: one for one in classes}
+    if name not in names:
+        seen = some(list(names)) or "answers, right or wrong"
+        raise UsageError(f"{option} {name}: {origin.path} has no such class; it has {seen}")
+    return names[name]

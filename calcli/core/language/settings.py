@@ -57,14 +57,16 @@ def _priors(value: Any) -> str:
     return ",".join(repr(float(one)) for one in value)
 
 
-def _target(value: Any) -> str:
-    target = str(TEXT.taken(value))
-    measure, _, name = target.partition(":")
-    if measure not in ("precision", "recall") or not name:
+def _class_share(value: Any) -> tuple[str, float]:
+    name, share = next(iter(value.items())) if isinstance(value, Mapping) else value.rsplit("=", 1)
+    if not name or not 0 < float(share) < 1:
         raise ValueError
-    return target
+    return str(name), float(share)
 
 
+CLASS_SHARE = replace(
+    TEXT, name="str or dict", expected="a class and a share, as fraud=0.9", taken=_class_share
+)
 LEVEL = numbers("a number between 0 and 1, such as 0.95", lambda value: 0 < value < 1)
 PRIORS = replace(TEXT, expected="text, or a number for each class", taken=_priors)
 
@@ -206,18 +208,12 @@ class PairSettings:
         "Unpaired: the files hold different cases; a weaker comparison. Paired: refuse states of different "
         "rows.",
     )
-    allow_other_classes: bool = setting(False, FLAG, "Compare systems with different classes, unpaired.")
     tost: bool = setting(False, FLAG, "Prove margins by two one-sided tests at 5% each (TOST), not 2.5%.")
-
-    @property
-    def pairs(self) -> bool:
-        """Whether rows are paired, if they can be."""
-        return self.paired is not False and not self.allow_other_classes
 
     @property
     def in_order(self) -> bool:
         """Whether rows are paired by their order, so that all of them must be there."""
-        return self.pairs and self.key is None
+        return self.paired is not False and self.key is None
 
 
 IN_ORDER = PairSettings()
@@ -236,18 +232,19 @@ class ThresholdSettings:
     max_error: float | None = setting(
         None,
         numbers("a number between 0 and 1, such as 0.05", lambda value: 0 < value < 1),
-        "The greatest error rate above the threshold.",
+        "Greatest error rate of answers whose confidence is at least the threshold.",
         "R",
     )
+    min_precision: tuple[str, float] | None = setting(
+        None,
+        CLASS_SHARE,
+        "Least precision of a class, at or above a threshold on its probability.",
+        "CLASS=P",
+    )
+    min_recall: tuple[str, float] | None = setting(None, CLASS_SHARE, "Least recall of a class.", "CLASS=R")
     level: float = setting(0.95, LEVEL, "Probability that the promise is true.", "P")
     by: str | None = setting(
         None, TEXT, "A threshold for every value of this column; they share --level.", "COLUMN"
-    )
-    target: str | None = setting(
-        None,
-        replace(TEXT, expected="precision: or recall: and a class, such as precision:spam", taken=_target),
-        "Threshold on the probability of a class, also below 1/2: precision:NAME or recall:NAME.",
-        "MEASURE:NAME",
     )
     cluster: str | None = setting(
         None, TEXT, "Rows that share a value depend on each other: one of them is drawn.", "COLUMN"

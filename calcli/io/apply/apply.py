@@ -47,7 +47,7 @@ from calcli.io.tables.ranked import RankedScores
 from calcli.io.tables.source import Contents, Source
 from calcli.io.words import label_names
 
-DECISION, ANSWER = "decision", "answer"
+DECISION = "decision"
 DOUBLE = np.dtype("f8")
 PART_BYTES = 1 << 24  # of scores recalibrated and written at once
 REPAIR = "repair or remove such rows"
@@ -82,6 +82,11 @@ class Wanted:
     log_probs: Floats | None = None
     threshold: Threshold | None = None
     mark: str = ""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the columns that are added."""
+        return (*[DECISION] * bool(self.costs), *([self.threshold.mark] if self.threshold else []))
 
     def shift(self, record: CalibratorRecord) -> Floats | None:
         """Return the (K,) logarithms of factors of the probabilities that a calibrator gives, or None.
@@ -363,7 +368,7 @@ def _prepared(
         ranks = listed(source.scores.ranks)
         notes = (*notes, f"{source.scores.note}; they are written by class, without {ranks}")
     names = own_columns if by_name or record.of_answers else tuple(PREFIXES[kind] + one for one in listing)
-    written = [*names, *others.names, *[DECISION] * bool(wanted.costs), *[ANSWER] * bool(wanted.threshold)]
+    written = [*names, *others.names, *wanted.columns]
     if twice := [one for one in written if written.count(one) > 1]:
         raise InputError(
             f"{name} has a column {twice[0]} besides the scores, the name of a column to be written; "
@@ -392,17 +397,12 @@ def _prepared(
 
 def _with_columns(schema: Any, wanted: Wanted, form: Format) -> Any:
     """Return the schema with columns of what is decided."""
-    for column, of_type, name in (
-        (DECISION, pa.string(), wanted.costs),
-        (ANSWER, pa.bool_(), wanted.threshold),
-    ):
-        if name is None:
-            continue
+    for column in wanted.columns:
         if form.of_arrays:
             raise UsageError(
                 f"a column {column} is to be written; expected a table after -o, not {form.name}"
             )
-        schema = schema.append(pa.field(column, of_type))
+        schema = schema.append(pa.field(column, pa.string() if column == DECISION else pa.bool_()))
     return schema
 
 
@@ -420,8 +420,7 @@ def _recalibrated(
     columns = [record.classes.index(one) for one in passage.classes]
     rows, shift, costs = 0, wanted.shift(record), wanted.decisions(record)
     step = max(1, PART_BYTES // (8 * len(order)))
-    made = [DECISION] * (costs is not None) + [ANSWER] * (wanted.threshold is not None)
-    kept = [one for one in passage.frame.others.names if one not in made]
+    kept = [one for one in passage.frame.others.names if one not in wanted.columns]
     for stored, others in passing(passage.source, kept, step):
         block = checked.checked(stored, rows)
         if passage.own is not None:
@@ -439,7 +438,7 @@ def _recalibrated(
         if wanted.threshold is not None:
             answers = _answers(wanted.threshold, scores, rows, passage)
             answered = int(np.count_nonzero(answers))
-            others = others.append_column(ANSWER, pa.array(answers))
+            others = others.append_column(wanted.threshold.mark, pa.array(answers))
         if costs is not None:
             decisions = np.array(costs.decisions)[costs.best(np.exp(log_probs.T))]
             others = others.append_column(DECISION, pa.array(decisions, pa.string()))

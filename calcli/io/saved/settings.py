@@ -86,8 +86,8 @@ def refuse_half_a_shift(settings: Settings, called: Mapping[str, str]) -> None:
         raise UsageError(f"{trained} says what {shift} moves from; give that as well")
     if settings.shift_to_priors is not None and settings.priors is None and settings.trained_at is None:
         raise UsageError(
-            f"{shift} moves the probabilities alone; if the rows are to have these priors too, give "
-            f"{priors} as well; if they have them, but those of the training had others, {trained}"
+            f"{shift} moves the probabilities alone; give {priors} as well if the rows are to have these "
+            "priors, or move the scores from the priors of the training with calcli apply --trained-at"
         )
 
 

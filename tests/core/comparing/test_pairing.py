@@ -7,7 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from calcli.core.comparing.pairing import pair, require_same_classes
+from calcli.core.comparing.pairing import pair
+from calcli.core.data.predictions import require_classes
 from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.language.errors import InputError, UsageError
 from calcli.core.language.settings import PairSettings, Settings
@@ -80,9 +81,9 @@ def test_other_classes_are_refused_by_name(predict):
         (("2", "1", "0"), "different orders; give one order to all files with --classes 0,1,2"),
     ):
         with pytest.raises(InputError, match=message):
-            require_same_classes([first, replace(second, classes=classes)])
+            require_classes(replace(second, classes=classes), first.classes, "arrays")
     with pytest.raises(InputError, match="2 classes where arrays has 3"):
-        require_same_classes([first, predict(np.eye(2), [0, 1])])
+        require_classes(predict(np.eye(2), [0, 1]), first.classes, "arrays")
 
 
 @pytest.mark.parametrize(

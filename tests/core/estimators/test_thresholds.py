@@ -11,9 +11,9 @@ from scipy.stats import beta, binom
 
 from calcli.core.estimators import thresholds
 from calcli.core.estimators.thresholds import (
-    band_sizes,
     find_recall_threshold,
     find_threshold,
+    last_accepted,
     make_threshold,
     one_of_each,
 )
@@ -60,25 +60,45 @@ def crossing(level, rows, rate):
 def test_the_band_is_that_of_its_definition(rate, rows, level):
     """The sizes are critical at one level of each, and a greater one would not keep all of them."""
     own = thresholds._level_of_each(rate, rows, 1 - level)
-    sizes = band_sizes(rate, rows, level)
+    sizes = thresholds._sizes(rate, rows, own)
     found = np.searchsorted(sizes, np.arange(1, rows + 1), side="right") - 1
     assert found.tolist() == critical(own, rows, rate)
     assert thresholds._crossing(rate, sizes) == pytest.approx(crossing(own, rows, rate), abs=1e-12)
     assert crossing(own, rows, rate) <= 1 - level < crossing(own * 1.2, rows, rate)
 
 
-def test_above_many_rows_it_is_a_martingale(monkeypatch):
+@pytest.mark.parametrize("seed", range(5))
+def test_above_many_rows_it_is_a_martingale(monkeypatch, seed):
     """The mixture of rates below r over r itself, by its definition, for few rows."""
     monkeypatch.setattr(thresholds, "BAND_ROWS", 100)
-    found = band_sizes(0.1, 301, 0.95)
+    rng, r = np.random.default_rng(seed), 0.1
+    m = np.arange(1, 302)
+    k = np.cumsum(rng.random(301) < np.linspace(0, 0.2, 301))
+    log_ratio = betaln(k + 1, m - k + 1) - (k + 1) * np.log(r) - (m - k) * np.log1p(-r)
+    mixture = beta.cdf(r, k + 1, m - k + 1) * np.exp(log_ratio)
+    places = np.flatnonzero(mixture >= 20)
+    assert last_accepted(r, m, k, 0.95) == (places[-1] if len(places) else None)
 
-    def mixture(m, k, r=0.1):
-        log_ratio = betaln(k + 1, m - k + 1) - (k + 1) * np.log(r) - (m - k) * np.log1p(-r)
-        return beta.cdf(r, k + 1, m - k + 1) * np.exp(log_ratio)
 
-    assert len(found) > 10
-    for k, size in enumerate(found):
-        assert mixture(size, k) >= 20 > mixture(size - 1, k)
+@pytest.mark.parametrize("many", [False, True])
+@pytest.mark.parametrize("digits", [1, 3])
+def test_a_search_that_fails_names_the_least_rate_that_is_accepted(monkeypatch, many, digits):
+    """One crossing a rate decides as the band of that rate does, which takes twenty."""
+    monkeypatch.setattr(thresholds, "BAND_ROWS", 100 if many else 50_000)
+    rng = np.random.default_rng(digits)
+    for _ in range(20):
+        scores = rng.random(300).round(digits)
+        wrong = rng.random(300) < rng.random() * (1.2 - scores)
+        found = find_threshold(scores, wrong, 0.01, 0.9)
+        assert found.threshold is None
+        sizes, errors = thresholds.ends_of_ties(scores, wrong)
+        for rate, accepts in ((found.least_error - 0.001, False), (found.least_error, True)):
+            assert (last_accepted(rate, sizes, errors, 0.9) is not None) == accepts
+            if not many:
+                needed = np.append(
+                    thresholds._sizes(rate, 300, thresholds._level_of_each(rate, 300, 1 - 0.9)), 301
+                )
+                assert (sizes >= needed[np.minimum(errors, len(needed) - 1)]).any() == accepts
 
 
 def by_definition(scores, wrong, rate, level):
@@ -155,7 +175,7 @@ def test_a_target_has_a_threshold_on_its_probability_also_below_one_half(predict
     made = make_threshold(rows, 0.2, target="precision:1")
     (found,) = made.found
     expected = find_threshold(probs, labels == 0, 0.2, 0.95)
-    assert found == expected
+    assert replace(found, recall=None, precision=None, alerts=None) == expected
     assert found.threshold < 0.5
     assert found.errors == np.count_nonzero(labels[probs >= found.threshold] == 0)
     np.testing.assert_array_equal(made.answers(rows), probs >= found.threshold)
