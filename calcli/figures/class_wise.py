@@ -108,7 +108,7 @@ def _small_multiples(results: Mapping[str, ClassReliability], order: NDArray[np.
         )
         part.supxlabel("Predicted probability of the class", fontsize=7.5)
         part.supylabel("Observed frequency of the class", fontsize=7.5)
-    shown = [*key(words("class-wise")), *thin_key(one.thin for one in results.values())]
+    shown = [*key(words("class-wise")), *thin_key(result.thin for result in results.values())]
     figure.legend(handles=shown, loc="outside upper center", ncols=3 if len(shown) == 3 else 2)
     return figure
 

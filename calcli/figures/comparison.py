@@ -39,8 +39,8 @@ def changes(systems: Mapping[str, Mapping[str, Difference]]) -> Figure:
     systems
         Differences that have intervals with finite ends, by metric and then by candidate.
     """
-    names = titles(dict.fromkeys(name for one in systems.values() for name in one), 20)
-    rows = [len(one) for one in systems.values()]
+    names = titles(dict.fromkeys(name for system in systems.values() for name in system), 20)
+    rows = [len(system) for system in systems.values()]
     figure = new_figure(COLUMN + 0.9, sum(0.42 + LINE * count for count in rows))
     grid = figure.subplots(len(systems), 1, squeeze=False, height_ratios=[count + 1 for count in rows])
     for axes, (metric, differences) in zip(grid[:, 0], systems.items(), strict=True):
@@ -86,11 +86,11 @@ def curves(results: Mapping[str, Curve], classes: Sequence[str] = ()) -> Figure:
     figure = new_figure(COLUMN + 0.4, COLUMN + 0.6)
     axes, names = figure.subplots(), titles(results)
     axes.plot([0, 1], [0, 1], **IDEAL)
-    for index, (name, one) in enumerate(results.items()):
+    for index, (name, result) in enumerate(results.items()):
         look: Look = {"color": SERIES[index], "linestyle": DASHES[index], "linewidth": 1.5, "clip_on": False}
-        frequency = np.where(one.supported, one.frequency, np.nan)
-        axes.plot(one.score, frequency, label=names[name], **look)
-        axes.plot(one.score, one.frequency, **look | {"linewidth": 0.5, "alpha": 0.6})
+        frequency = np.where(result.supported, result.frequency, np.nan)
+        axes.plot(result.score, frequency, label=names[name], **look)
+        axes.plot(result.score, result.frequency, **look | {"linewidth": 0.5, "alpha": 0.6})
     unit_square(axes)
     text = words(next(iter(results.values())).lens, classes)
     axes.set(xlabel=text.score, ylabel=text.frequency)

@@ -99,7 +99,7 @@ def deviation(results: Mapping[str, Reliability], classes: Sequence[str] = ()) -
             axes.set_ylabel(text.gap)
             below.set_ylabel("Share")
     figure.legend(
-        handles=[*_key(text), *thin_key(one.thin for one in results.values())],
+        handles=[*_key(text), *thin_key(result.thin for result in results.values())],
         loc="outside upper center",
         ncols=2 if len(stacks) < 3 else 5,
     )

@@ -159,7 +159,7 @@ def draw(name: str, evaluations: Evaluations, view: View | None = None) -> Drawi
         kind = FIGURES[kind.of_classes]
     _require_fitting(kind, evaluations, view)
     if kind.one_score and view.lens == AUTO_LENS:
-        view = replace(view, lens=usual_lens(one.predictions for one in evaluations.values()))
+        view = replace(view, lens=usual_lens(evaluation.predictions for evaluation in evaluations.values()))
     if kind.chance == "draws" and not _independent(evaluations):
         view = replace(view, draws=0)
     module = import_module(f"calcli.figures.{kind.name.replace('-', '_')}")
@@ -187,7 +187,7 @@ def chance_note(figure: Figure, evaluations: Evaluations) -> str:
 
 
 def _independent(evaluations: Evaluations) -> bool:
-    return all(one.settings.draws_outcomes for one in evaluations.values())
+    return all(evaluation.settings.draws_outcomes for evaluation in evaluations.values())
 
 
 def _require_fitting(kind: FigureKind, evaluations: Evaluations, view: View) -> None:

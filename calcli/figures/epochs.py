@@ -165,7 +165,7 @@ def _marks(metric: Sequence[Course], room: float) -> str:
     names = [short(course.run or course.series, 14) for course in marked]
     word = "best" if metric[0].chosen is None else "selected"
     labels = (map(" ".join, zip(names, numbers, strict=True)), numbers)
-    every = (f"{word}: {', '.join(part.strip() for part in parts)}" for parts in labels if marked)
+    every = (f"{word}: {', '.join(part.strip() for part in label)}" for label in labels if marked)
     return next((words for words in every if len(words) <= room), "")
 
 

@@ -27,7 +27,7 @@ def over_time(stream: Stream) -> Figure:
         What is watched.
     """
     periods, x = stream.periods, np.arange(len(stream.periods))
-    gap, error = (100 * np.array([getattr(one, name) for one in periods]) for name in ("gap", "error"))
+    gap, error = (100 * np.array([getattr(period, name) for period in periods]) for name in ("gap", "error"))
     figure = new_figure(1.7 * COLUMN, COLUMN)
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=(3, 2))
     dots = {"marker": "o", "markersize": 3} if len(x) <= SINGLE else {}
@@ -46,7 +46,7 @@ def over_time(stream: Stream) -> Figure:
     below.plot(x, np.minimum(tens, HIGHEST), color=SERIES[0], **dots)
     top = math.ceil(min(max(tens.max(), 2), HIGHEST))
     ticks = range(math.floor(min(tens.min(), 0)), top + 1, max(1, top // 4))
-    below.set_yticks(ticks, [f"$10^{{{one}}}$" if abs(one) > 2 else f"{10.0**one:g}" for one in ticks])
+    below.set_yticks(ticks, [f"$10^{{{tick}}}$" if abs(tick) > 2 else f"{10.0**tick:g}" for tick in ticks])
     below.set(ylabel="Evidence", xlim=(-0.5, len(x) - 0.5))
     places = np.unique(np.linspace(0, len(x) - 1, min(NAMED, len(x))).round().astype(int))
     below.set_xticks(places, [periods[n].name for n in places])

@@ -48,7 +48,7 @@ def make(evaluations: Evaluations, view: View) -> Made:
     }
     band = "" if level is None else f"; band: its {level_percent(level)} interval at each point (Wilson 1927)"
     areas = {system: _areas(evaluation) for system, evaluation in evaluations.items()}
-    said = "".join(f" {system}: {told}." for system, told in areas.items() if told)
+    said = "".join(f" {system}: {area}." for system, area in areas.items() if area)
     return rejection_curves(results, areas), results, CAPTION.format(band=band) + said
 
 
@@ -56,9 +56,9 @@ def _areas(evaluation: Evaluation) -> str:
     """Return the areas under curves of risk and coverage, of those that were computed."""
     estimates = [evaluation.estimates.get(name) for name in FIGURES["rejection"].metrics]
     return ", ".join(
-        f"{one.metric.entry.title} {drawn(one.value, digits=one.digits)}"
-        for one in estimates
-        if one is not None
+        f"{estimate.metric.entry.title} {drawn(estimate.value, digits=estimate.digits)}"
+        for estimate in estimates
+        if estimate is not None
     )
 
 
@@ -106,8 +106,8 @@ def rejection_curves(results: Mapping[str, RejectionCurve], areas: Mapping[str, 
         ylabel="Error rate of the others",
     )
     curves = {
-        names[name]: (one.rejected, {"error rate": one.error_rate, "promised": one.promised})
-        for name, one in results.items()
+        names[name]: (result.rejected, {"error rate": result.error_rate, "promised": result.promised})
+        for name, result in results.items()
     }
     tell_curves(axes, "rejected", curves)
     figure.legend(

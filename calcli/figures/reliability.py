@@ -152,7 +152,7 @@ def reliability(results: Mapping[str, Reliability], classes: Sequence[str] = ())
             below.set_ylabel("Share of rows")
     _tell_errors([diagram for diagram, _ in stacks], list(results.values()))
     handles = _key_of_points(text) if result.in_log_odds else key(text)
-    shown = [*handles, *thin_key(one.thin for one in results.values())]
+    shown = [*handles, *thin_key(result.thin for result in results.values())]
     tight: Look = {}
     if result.in_log_odds:
         tight = {"handlelength": 0.8, "columnspacing": 0.8, "handletextpad": 0.7}
@@ -297,7 +297,7 @@ def _distribution(
         for place, look in ((score, {"color": color, "dashes": (3, 1.5)}), (frequency, {"color": INK}))
     )
     names = text.mean_score, text.overall
-    labels = [f"{name} {one}" for name, one in zip(names, numbers(score, frequency), strict=True)]
+    labels = [f"{name} {number}" for name, number in zip(names, numbers(score, frequency), strict=True)]
     axes.legend(
         [mean, overall], labels, ncols=2, loc="lower center", bbox_to_anchor=(0.5, 0.97), borderaxespad=0
     )

@@ -104,9 +104,9 @@ def _tell(odds: Axes, linear: Axes, results: Mapping[str, RiskCurve]) -> None:
     """Let the panels tell the costs at each threshold."""
     both = ("mean cost", "constant decision")
     over_odds, over_thresholds = {}, {}
-    for name, one in results.items():
-        over_odds[name] = one.log_odds, dict(zip(both, (one.risk, one.constant_risk), strict=True))
-        costs = (one.brier_risk / 2, one.constant_brier_risk / 2)
-        over_thresholds[name] = one.threshold, dict(zip(both, costs, strict=True))
+    for name, result in results.items():
+        over_odds[name] = result.log_odds, dict(zip(both, (result.risk, result.constant_risk), strict=True))
+        costs = (result.brier_risk / 2, result.constant_brier_risk / 2)
+        over_thresholds[name] = result.threshold, dict(zip(both, costs, strict=True))
     tell_curves(odds, "log-odds of the threshold", over_odds)
     tell_curves(linear, "threshold", over_thresholds)

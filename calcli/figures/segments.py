@@ -32,7 +32,7 @@ def segments_forest(
     metric
         What they are compared by.
     """
-    shown = [one for n, one in enumerate(segments) if n < MOST or one.name in flagged]
+    shown = [segment for n, segment in enumerate(segments) if n < MOST or segment.name in flagged]
     names, scale = titles([one.name for one in shown], LONGEST), 100 if metric == "gap" else 1
     figure = new_figure(1.5 * COLUMN, 0.6 + LINE * len(shown))
     axes = figure.subplots()

@@ -161,7 +161,7 @@ def _key(estimates: Sequence[Estimate]) -> list[Artist]:
     mark = Line2D(
         [],
         [],
-        label=" or ".join(marks[one] for one in sorted(errors)),
+        label=" or ".join(marks[error] for error in sorted(errors)),
         color=SERIES[1],
         marker="D",
         markersize=4,

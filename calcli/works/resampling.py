@@ -63,7 +63,7 @@ def consistency_resampling(
         drawn = _drawn(in_memory, units, rng) if rows else np.arange(in_memory.n_rows)
         labels = draw_labels(truth[drawn], 1, rng)[:, 0]
         runs.append(values(_taken(in_memory, drawn, labels), settings))
-    return {name: compare(value, np.array([one[name] for one in runs])) for name, value in observed.items()}
+    return {name: compare(value, np.array([run[name] for run in runs])) for name, value in observed.items()}
 
 
 def bootstrap_sd(

@@ -60,7 +60,7 @@ class SystemSettings:
     @property
     def parameters(self) -> dict[str, float]:
         """Those that are not the default, by name."""
-        given = {one.name: getattr(self, one.name) for one in fields(SystemSettings)}
+        given = {field.name: getattr(self, field.name) for field in fields(SystemSettings)}
         return {name: value for name, value in given.items() if value is not None}
 
 

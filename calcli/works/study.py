@@ -100,7 +100,7 @@ def _estimates(task: _Asked, part: _Part) -> Doubles:
         data_stream = (1, part.rows, data_set)
         drawn = simulate(task.system, task.parameters, part.rows, task.seed, part=data_stream)
         estimates = evaluate(_predictions(drawn), task.settings, sections=()).estimates
-        values.append([one.value for one in estimates.values()])
+        values.append([estimate.value for estimate in estimates.values()])
     return np.array(values)
 
 
@@ -185,7 +185,7 @@ def study(
             numbers = map(float, (low[k], apart[:, k].mean(), high[k]))
             deviations.append(Deviation(metric.text, size, *truths[k], *numbers))
     order = [metric.text for metric in calls]
-    return sorted(deviations, key=lambda one: order.index(one.metric))
+    return sorted(deviations, key=lambda deviation: order.index(deviation.metric))
 
 
 def _truths(
@@ -206,14 +206,14 @@ def _truths(
     return [_simulated(metric, drawn, settings) for metric in metrics]
 
 
-def _simulated(metric: Measure, drawn: Simulation, settings: Settings) -> tuple[float, TruthBy, float]:
+def _simulated(metric: Measure, simulation: Simulation, settings: Settings) -> tuple[float, TruthBy, float]:
     """Return the error of all rows that were drawn, and the standard error that their parts tell."""
 
     def true(rows: slice) -> float:
-        part = drawn._replace(scores=drawn.scores[rows], labels=drawn.labels[rows])
-        return true_error(metric, _predictions(part), drawn.posteriors[rows], settings)
+        part = simulation._replace(scores=simulation.scores[rows], labels=simulation.labels[rows])
+        return true_error(metric, _predictions(part), simulation.posteriors[rows], settings)
 
-    rows = len(drawn.labels)
+    rows = len(simulation.labels)
     ends = np.linspace(0, rows, min(TRUTH_PARTS, rows) + 1).astype(int).tolist()
     parts = [true(slice(*one)) for one in pairwise(ends)]
     error = float(np.std(parts, ddof=1) / math.sqrt(len(parts))) if len(parts) > 1 else math.nan

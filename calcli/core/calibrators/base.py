@@ -658,5 +658,5 @@ def make(method: MethodExpression) -> Calibrator:
     settings = dict(method.arguments)
     if "calibrator" in settings:
         settings["calibrator"] = make(settings["calibrator"])
-    made: Calibrator = method.entry.made(**settings)
-    return made
+    calibrator: Calibrator = method.entry.made(**settings)
+    return calibrator

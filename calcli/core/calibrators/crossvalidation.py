@@ -342,7 +342,7 @@ def simplest(losses: Sequence[Doubles], weights: Floats | None) -> tuple[int, li
     The first candidate whose paired difference to the best one is within a standard error, and the
     difference of each to the best.
     """
-    totals = [np.average(one, weights=weights) for one in losses]
+    totals = [np.average(loss, weights=weights) for loss in losses]
     best = losses[int(np.argmin(totals))]
-    differences = [paired_difference(one, best, weights) for one in losses]
-    return next(i for i, one in enumerate(differences) if one.is_noise), differences
+    differences = [paired_difference(loss, best, weights) for loss in losses]
+    return next(i for i, difference in enumerate(differences) if difference.is_noise), differences

@@ -140,7 +140,7 @@ class ScalingBinning(OneDimensional):
     def breakpoints(self) -> Doubles:
         """Return the edges of the bins as probabilities before the curve."""
         maps = [one for one in self._unpacked(int(self.learned(CLASSES))) if one["slope"]]
-        odds = [(one["lower_edges"] - one["intercept"]) / one["slope"] for one in maps]
+        odds = [(map_["lower_edges"] - map_["intercept"]) / map_["slope"] for map_ in maps]
         return np.exp(-np.logaddexp(0, -np.concatenate([*odds, np.empty(0)])))
 
     def check(self) -> None:
@@ -362,7 +362,7 @@ class _Binnings(NamedTuple):
     @classmethod
     def of(cls, score: Doubles, outcome: Bools, weight: Array | None, cuts: list[Positions]) -> _Binnings:
         """Return the binnings of ascending scores that are parted at some positions."""
-        start, stop = (np.concatenate([each[ends] for each in cuts]) for ends in (np.s_[:-1], np.s_[1:]))
+        start, stop = (np.concatenate([cut[ends] for cut in cuts]) for ends in (np.s_[:-1], np.s_[1:]))
         weights = np.ones(len(score)) if weight is None else weight.astype(np.float64, copy=False)
         count, hits = (_sums(values, start, stop) for values in (weights, weights * outcome))
         first = np.flatnonzero(start == 0)

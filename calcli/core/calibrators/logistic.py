@@ -229,7 +229,7 @@ class Beta(Logistic):
     def _rising(self, problems: Sequence[LogisticProblem], features: Doubles) -> Doubles:
         """Return the best coefficients, whose slopes are not negative where `constrained`."""
         threshold = 0.0 if self.variant == "ab" else None
-        separable = [one.separable(rising=self.constrained, threshold=threshold) for one in problems]
+        separable = [problem.separable(rising=self.constrained, threshold=threshold) for problem in problems]
         targets = np.array([self.safe_targets(*pair) for pair in zip(problems, separable, strict=True)])
         slopes = 1 if self.variant == "am" else 2
         return _fit_rising(problems, features, targets, slopes if self.constrained else 0)
@@ -251,19 +251,19 @@ def _fit_rising(
     best, least = np.zeros(features[:, 0].shape), np.full(len(features), np.inf)
     negative = np.ones((len(features), slopes), dtype=np.bool_)  # without any held
     left = np.ones(len(features), dtype=np.bool_)
-    for held in _subsets(range(slopes)):
-        at = np.flatnonzero(left & (negative[:, held].any(axis=1) if held else True))
+    for subset in _subsets(range(slopes)):
+        at = np.flatnonzero(left & (negative[:, subset].any(axis=1) if subset else True))
         if not len(at):
             continue
-        free = [j for j in range(features.shape[2]) if j not in held]
+        free = [j for j in range(features.shape[2]) if j not in subset]
         coefficients = np.zeros((len(at), features.shape[2]))
-        chosen = features[at][:, :, free] if held else features
+        chosen = features[at][:, :, free] if subset else features
         coefficients[:, free], losses = fit_each([problems[i] for i in at.tolist()], chosen, targets[at])
         below = coefficients[:, :slopes] < 0
         allowed = ~below.any(axis=1)
         better = allowed & (losses < least[at])
         best[at[better]], least[at[better]] = coefficients[better], losses[better]
-        if not held:
+        if not subset:
             negative = below
         left[at[allowed & (negative[at].sum(axis=1) < 2)]] = False
     return best

@@ -448,9 +448,9 @@ class OneDimensional(Calibrator):
         packed: dict[str, Parameter] = {CLASSES: classes}
         for key in maps[0]:
             join = np.concatenate if key in self.tables else np.stack
-            packed[key] = join([one[key] for one in maps])
+            packed[key] = join([map_[key] for map_ in maps])
         if self.tables:
-            packed[SIZES] = np.array([len(one[self.tables[0]]) for one in maps])
+            packed[SIZES] = np.array([len(map_[self.tables[0]]) for map_ in maps])
         return packed
 
     def _unpacked(self, classes: int) -> list[MapParameters]:

@@ -167,7 +167,7 @@ def pool_weights(
     counted = share > 0
     share = share / share.sum()
     rows = np.arange(len(labels))
-    of_label = np.exp(np.column_stack([one[rows, labels] for one in log_probs]), dtype=np.float64)
+    of_label = np.exp(np.column_stack([log_prob[rows, labels] for log_prob in log_probs]), dtype=np.float64)
     if score == "log_loss":
         possible = counted & (of_label.mean(axis=1) >= LEAST)
         if not possible.any():
@@ -175,7 +175,7 @@ def pool_weights(
         return mixture_weights(of_label[possible], share[possible] / share[possible].sum())
     gram = np.zeros((len(log_probs), len(log_probs)))
     for block in row_blocks(log_probs[0]):
-        probs = np.exp(np.array([one[block] for one in log_probs]), dtype=np.float64)
+        probs = np.exp(np.array([log_prob[block] for log_prob in log_probs]), dtype=np.float64)
         gram += np.einsum("ink,jnk,n->ij", probs, probs, share[block], optimize=True)
     return brier_weights(gram, share @ of_label)
 

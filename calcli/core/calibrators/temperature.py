@@ -130,11 +130,11 @@ class TemperatureMix(_Positive):
         start: Parameters | None,
     ) -> None:
         """Learn the temperature; see `Calibrator.fit`."""
-        first = Temperature()
-        first.learn(scores, labels, weights, start)
+        temperature = Temperature()
+        temperature.learn(scores, labels, weights, start)
         total = len(labels) if weights is None else float(np.sum(weights))
-        self.notes = first.notes
-        self.parameters = {**first.parameters, "share": 1 / (total + 1)}
+        self.notes = temperature.notes
+        self.parameters = {**temperature.parameters, "share": 1 / (total + 1)}
 
     def apply(self, scores: Array) -> NDArray[np.float64]:
         """Return log-probabilities, (N, K)."""

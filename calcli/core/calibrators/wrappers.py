@@ -303,11 +303,11 @@ def top1_changes(before: Array, after: Array) -> tuple[int, int]:
 
 def _by_calibrator(parameters: Parameters) -> dict[str, dict[str, Parameter]]:
     """Take parameters apart that are named `which.name`."""
-    parts: dict[str, dict[str, Parameter]] = {}
+    parameterses: dict[str, dict[str, Parameter]] = {}
     for name, value in parameters.items():
         which, _, key = name.partition(".")
-        parts.setdefault(which, {})[key] = value
-    return parts
+        parameterses.setdefault(which, {})[key] = value
+    return parameterses
 
 
 def _learned(

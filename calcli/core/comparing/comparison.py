@@ -189,7 +189,7 @@ def measured_systems(
     """
     metrics = parse_metrics(settings.metrics, settings.defaults)
     predictions = [counted(one) for one in _with_clusters(predictions, settings.cluster if paired else None)]
-    sampled = any(is_sampled(one, settings) for one in predictions)
+    sampled = any(is_sampled(prediction, settings) for prediction in predictions)
     systems, done = list[System](), 0
     for number, rows in enumerate(predictions):
         of_system = settings if judged in (None, number) else replace(settings, draws=0)
@@ -242,8 +242,8 @@ def influences(measured: Measurements, metrics: Sequence[Measure]) -> Mapping[st
 
 def _with_samples(systems: Sequence[System], settings: Settings, metrics: Sequence[Measure]) -> list[System]:
     """Return systems with samples of their rows, where these tell some of the metrics."""
-    asked = tuple(c.text for c in metrics if any(str(c) in one.measured.left for one in systems))
-    samples = [one.measured.sample if asked else None for one in systems]
+    asked = tuple(c.text for c in metrics if any(str(c) in system.measured.left for system in systems))
+    samples = [system.measured.sample if asked else None for system in systems]
     rows = [
         sample.of(one.predictions) for one, sample in zip(systems, samples, strict=True) if sample is not None
     ]
@@ -251,8 +251,8 @@ def _with_samples(systems: Sequence[System], settings: Settings, metrics: Sequen
         return [*systems]
     told = iter(measured_systems(rows, replace(settings, metrics=asked, precision="auto")))
     return [
-        one if sample is None else replace(one, sample=replace(next(told), hashes=sample.rows.ids))
-        for one, sample in zip(systems, samples, strict=True)
+        system if sample is None else replace(system, sample=replace(next(told), hashes=sample.rows.ids))
+        for system, sample in zip(systems, samples, strict=True)
     ]
 
 
@@ -485,7 +485,7 @@ def parse_margins(texts: Sequence[str]) -> dict[str, Margin]:
         If a metric is unknown, or a margin is neither a number nor a percentage above 0.
     """
     margins = {}
-    for text in (one for given in texts for one in given.split(",")):
+    for text in (one for text in texts for one in text.split(",")):
         metric, equals, value = text.rpartition("=")
         try:
             margin = Margin.read(value)
@@ -510,11 +510,11 @@ def compared_metrics(baseline: Predictions, settings: Settings, plan: Plan) -> t
 def usually_compared(predictions: Predictions, costs: Sequence[Costs] = ()) -> list[str]:
     """Return the metrics that are compared if none are named; of a state, those that it was made for."""
     states = states_in([predictions])
-    if made_for := [name for one in states for name in one.state.head.metrics]:
+    if made_for := [name for state in states for name in state.state.head.metrics]:
         return [name for name in made_for if not parse_metric(name).entry.family.fits]
     if not predictions.has_probabilities:
         return default_metrics(predictions)[0]
-    names = ["log_loss", "brier", "accuracy", *(f"bayes_risk:costs={one.name}" for one in costs)]
+    names = ["log_loss", "brier", "accuracy", *(f"bayes_risk:costs={cost.name}" for cost in costs)]
     rows, classes = predictions.scores.shape
     if classes == 2 or (rows * classes <= RANKED_LIMIT and predictions.has_rows):
         names.append("auroc")
@@ -619,17 +619,17 @@ def _compared(systems: Sequence[System], part: Slice | None, settings: Settings,
             {name: replace(one, p_over_metrics=whole.corrected(one.p_value)) for name, one in table.items()}
             for table in tables
         ]
-    values = [one.value(ranked_by) for one in systems]
+    values = [system.value(ranked_by) for system in systems]
     ranking = _ranked(ranked_by, values, partial(between, ranked_by, of_ranking))
     best, top, cost = ranking[0].system, ranking[0].system, None
     accuracy = next((metric for metric in metrics if str(metric) == "accuracy"), None)
     if accuracy is not None:
-        values = [one.value(accuracy) for one in systems]
+        values = [system.value(accuracy) for system in systems]
         top = int(np.argmax(values)) if values[best] < max(values) else best
         cost = between(accuracy, corrected(accuracy, every), top, best)
-    summaries = tuple(one.evaluation.summary for one in systems)
-    flips = [_flips(systems[0], one) for one in systems[1:]] if plan.paired else []
-    told = tuple(one for one in flips if one is not None)
+    summaries = tuple(system.evaluation.summary for system in systems)
+    flips = [_flips(systems[0], system) for system in systems[1:]] if plan.paired else []
+    told = tuple(flip for flip in flips if flip is not None)
     return Comparison(part, summaries, tuple(tables), tuple(ranking), ranked_by, cost, top, told)
 
 
@@ -685,22 +685,22 @@ def _ranked(
     ]
 
 
-def _corrected(parts: Sequence[Comparison], level: float) -> list[Comparison]:
+def _corrected(comparisons: Sequence[Comparison], level: float) -> list[Comparison]:
     """Correct each metric of each candidate for the number of slices it was tested on."""
     tables: list[list[dict[str, Difference]]] = [
-        [dict(difference) for difference in part.differences] for part in parts
+        [dict(difference) for difference in part.differences] for part in comparisons
     ]
     for candidate in range(len(tables[0]) if tables else 0):
         for metric in tables[0][candidate]:
             across = [table[candidate][metric] for table in tables]
             for table, difference in zip(tables, _with_holm(across, level), strict=True):
                 table[candidate][metric] = difference
-    return [replace(part, differences=tuple(table)) for part, table in zip(parts, tables, strict=True)]
+    return [replace(part, differences=tuple(table)) for part, table in zip(comparisons, tables, strict=True)]
 
 
 def _with_holm(differences: Sequence[Difference], level: float) -> list[Difference]:
     """Correct p-values for their number, and judge again; those without a test stay as they are."""
-    tested = [n for n, one in enumerate(differences) if not math.isnan(one.corrected_p)]
+    tested = [n for n, difference in enumerate(differences) if not math.isnan(difference.corrected_p)]
     corrected = dict(zip(tested, holm([differences[n].corrected_p for n in tested]).tolist(), strict=True))
     adjusted = [replace(one, corrected_p=corrected.get(n, one.p_value)) for n, one in enumerate(differences)]
     return [replace(one, verdict=_verdict(one, level)) for one in adjusted]

@@ -89,16 +89,16 @@ def _range(first: str, last: str) -> str:
 
 def joined(periods: Sequence[Period]) -> Period:
     """Return several periods as one."""
-    first, last, rows = periods[0], periods[-1], [one.rows for one in periods]
-    losses = [one.log_loss for one in periods if one.log_loss is not None]
+    first, last, rows = periods[0], periods[-1], [period.rows for period in periods]
+    losses = [period.log_loss for period in periods if period.log_loss is not None]
     return Period(
         first.name if first is last else _range(first.name, last.name),
         sum(rows),
-        float(np.average([one.predicted for one in periods], weights=rows)),
-        float(np.average([one.observed for one in periods], weights=rows)),
-        float(np.sqrt(np.sum([(one.rows * one.error) ** 2 for one in periods])) / sum(rows)),
+        float(np.average([period.predicted for period in periods], weights=rows)),
+        float(np.average([period.observed for period in periods], weights=rows)),
+        float(np.sqrt(np.sum([(period.rows * period.error) ** 2 for period in periods])) / sum(rows)),
         float(np.average(losses, weights=rows)) if losses else None,
-        tuple(np.sum([one.evidence for one in periods], axis=0).tolist()),
+        tuple(np.sum([period.evidence for period in periods], axis=0).tolist()),
     )
 
 
@@ -122,7 +122,7 @@ class Stream:
 
     @cached_property
     def _evidence(self) -> Doubles:
-        return np.array([one.evidence for one in self.periods])
+        return np.array([period.evidence for period in self.periods])
 
     @cached_property
     def log_values(self) -> Doubles:
@@ -211,8 +211,8 @@ def watched(
             "what is expected"
         )
     of_two = predictions.n_classes == 2 and not predictions.of_answers
-    what: Watches = "rate" if not known else "probability" if of_two else "confidence"
-    return Watched(what, score, outcome, hypothesis, None, counts)
+    watches: Watches = "rate" if not known else "probability" if of_two else "confidence"
+    return Watched(watches, score, outcome, hypothesis, None, counts)
 
 
 def looked_at(predictions: Predictions) -> tuple[Doubles, Doubles, Array | None]:
@@ -389,7 +389,7 @@ def periods_of(
         sums = np.array([crc32(str(name).encode()) for name in names.tolist()], np.int64)
         first = np.full(len(names), known)
         np.minimum.at(first, clusters, np.where(code < 0, known, code))
-        first[np.isin(sums, [one for period in before for one in period.clusters])] = -1
+        first[np.isin(sums, [cluster for period in before for cluster in period.clusters])] = -1
         new, firsts = code == first[clusters], [tuple(sums[first == n].tolist()) for n in range(known)]
     pairs = zip(_periods(watch, code, clusters, new, when.names), firsts, strict=True)
     by_value: dict[str | None, list[Period]] = {

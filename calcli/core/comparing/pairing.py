@@ -102,15 +102,15 @@ def _paired(whole: Paired, key: str | None, allow_unmatched: bool, keep: Sequenc
                 )
     else:
         whole, keys = _matched(systems, key, allow_unmatched, keep)
-    for other in whole.systems[1:]:
-        _require_same_cases(whole.systems[0], other, key)
-        _require_same_columns(whole.systems[0], other, keep, key, None if states_in(systems) else keys)
+    for system in whole.systems[1:]:
+        _require_same_cases(whole.systems[0], system, key)
+        _require_same_columns(whole.systems[0], system, keep, key, None if states_in(systems) else keys)
     return whole
 
 
 def _identity(systems: Sequence[Predictions]) -> str | None:
     """Return the column that tells the questions of all systems apart; None if none does."""
-    (name, *others) = {"" if clusters_of(one, None) else one.provenance.identity for one in systems}
+    (name, *others) = {"" if clusters_of(system, None) else system.provenance.identity for system in systems}
     return None if others or not name else name
 
 
@@ -133,38 +133,38 @@ def _require_same_cases(first: Predictions, other: Predictions, key: str | None)
         raise InputError(f"{_path(other)} and {_path(first)} have different row weights; {SAME}")
 
 
-def _require_same_questions(first: Predictions, other: Predictions) -> None:
+def _require_same_questions(predictions: Predictions, other: Predictions) -> None:
     """Raise an InputError if what names the questions differs: what is right says nothing about that."""
-    for name in first.columns:
+    for name in predictions.columns:
         if name.casefold() in QUESTIONS and name in other.columns:
-            different = np.flatnonzero(first.column(name).astype(str) != other.column(name).astype(str))
+            different = np.flatnonzero(predictions.column(name).astype(str) != other.column(name).astype(str))
             if len(different):
-                row = first.stored_row(int(different[0]))
+                row = predictions.stored_row(int(different[0]))
                 raise InputError(
-                    f"{_path(other)} and {_path(first)} differ in {name} in {len(different):,} of "
-                    f"{first.n_rows:,} paired rows, the first of them row {row}; expected "
+                    f"{_path(other)} and {_path(predictions)} differ in {name} in {len(different):,} of "
+                    f"{predictions.n_rows:,} paired rows, the first of them row {row}; expected "
                     f"answers to the same questions in the same order; match them with --key {name}"
                 )
 
 
 def _require_same_columns(
-    first: Predictions, other: Predictions, names: Sequence[str], key: str | None, keys: Array | None
+    predictions: Predictions, other: Predictions, names: Sequence[str], key: str | None, keys: Array | None
 ) -> None:
     """Raise an InputError if a column that says what a row is differs: the rows are others, or one errs."""
     for name in names:
-        if name not in first.columns or name not in other.columns:
+        if name not in predictions.columns or name not in other.columns:
             continue
-        different = np.flatnonzero(_unlike(first.column(name), other.column(name)))
+        different = np.flatnonzero(_unlike(predictions.column(name), other.column(name)))
         if len(different):
             row = int(different[0])
-            values = " and ".join(slice_names(one.column(name)[[row]])[0] for one in (other, first))
-            which = f"row {first.stored_row(row)}" if keys is None else f"{key} {keys[row]}"
+            values = " and ".join(slice_names(one.column(name)[[row]])[0] for one in (other, predictions))
+            which = f"row {predictions.stored_row(row)}" if keys is None else f"{key} {keys[row]}"
             expected = f"one value for each {key}; correct one of the files"
             if key is None:
                 expected = "the same cases in the same order; match them with --key COLUMN"
             raise InputError(
-                f"{_path(other)} and {_path(first)} differ in column {name!r} in {len(different):,} of "
-                f"{first.n_rows:,} rows, the first of them {which} ({values}); expected {expected}, or "
+                f"{_path(other)} and {_path(predictions)} differ in column {name!r} in {len(different):,} of "
+                f"{predictions.n_rows:,} rows, the first of them {which} ({values}); expected {expected}, or "
                 f"compare them with --unpaired{'' if key is None else ' in place of --key'}"
             )
 
@@ -279,16 +279,16 @@ def as_states(
     UsageError
         If a state was made without the key, or with another clip than is asked for, which matters.
     """
-    if not (known := states_in(systems)):
+    if not (state_predictionses := states_in(systems)):
         return systems
     require_same_clip(systems, settings)
-    for system in known:
+    for system in state_predictionses:
         if key and system.state.head.key != key:
             made = f"with --key {key_of_state}" if (key_of_state := system.state.head.key) else "without"
             raise UsageError(
                 f"--key {key}: {system.provenance.path} was made {made}; make it with --key {key}"
             )
-    left = known[0].state
+    left = state_predictionses[0].state
     alike = replace(
         settings,
         groups=left.head.groups,
@@ -296,19 +296,19 @@ def as_states(
     )
     return _of_one_form(
         [
-            one
-            if isinstance(one, StatePredictions)
-            else predictions_of(state_of(one, alike, key=left.head.key or None, by=by), _path(one))
-            for one in systems
+            system
+            if isinstance(system, StatePredictions)
+            else predictions_of(state_of(system, alike, key=left.head.key or None, by=by), _path(system))
+            for system in systems
         ]
     )
 
 
 def _of_one_form(systems: Sequence[Predictions]) -> Sequence[Predictions]:
     """Return systems as they are, or states all of sums if one is."""
-    if all(one.has_rows for one in systems):
+    if all(system.has_rows for system in systems):
         return systems
-    return [predictions_of(summed(one.state), _path(one)) for one in states_in(systems)]
+    return [predictions_of(summed(state.state), _path(state)) for state in states_in(systems)]
 
 
 def require_same_clip(systems: Sequence[Predictions], settings: Settings) -> None:
@@ -400,7 +400,7 @@ def slice_of(systems: Sequence[Predictions], part: str, *, paired: bool) -> Sequ
 def _tables(systems: Sequence[Predictions], column: str, paired: bool) -> list[dict[str, Cut]]:
     """Return what takes out each value of a column, of each system; of paired rows it is the same."""
     if paired and systems[0].has_rows:
-        owner = next((one for one in systems[::-1] if column in one.columns), systems[0])
+        owner = next((system for system in systems[::-1] if column in system.columns), systems[0])
         return [_cuts(owner, column)] * len(systems)
     return [_cuts(system, column) for system in systems]
 
@@ -410,8 +410,8 @@ def _members(
 ) -> Sequence[Predictions]:
     """Return a slice of systems, of whose states it must be the same rows if they are paired."""
     members = [cut(system) for cut, system in zip(cuts, systems, strict=True)]
-    ids = [] if systems[0].has_rows else [_ids(one.state) for one in states_in(members)]
-    if paired and not all(np.array_equal(one, ids[0]) for one in ids):
+    ids = [] if systems[0].has_rows else [_ids(state.state) for state in states_in(members)]
+    if paired and not all(np.array_equal(identity, ids[0]) for identity in ids):
         raise InputError(
             f"slice {part}: its rows in {' and '.join(map(_path, systems))} are not the same; compare with "
             "--unpaired"
@@ -461,8 +461,8 @@ def expanded(predictions: Predictions, rules: Sequence[Rule]) -> tuple[list[Rule
     groups = []
     for rule in rules:
         rules_of_slice = [rule]
-        if rule.every and (parts := slices_by(predictions, rule.every)):
-            rules_of_slice = [_of(rule, str(part)) for part in parts]
+        if rule.every and (slices := slices_by(predictions, rule.every)):
+            rules_of_slice = [_of(rule, str(part)) for part in slices]
         groups.append(list(range(len(asked), len(asked) + len(rules_of_slice))))
         asked += rules_of_slice
     return asked, groups

@@ -92,7 +92,7 @@ def slack_of(predictions: Predictions, names: Sequence[str], seed: int = 0) -> d
     measured = measure(rows, settings)
     constant = values(_constant(rows), settings) if rows.has_probabilities else {}
     constants = {metric.text: constant.get(str(metric), math.nan) for metric in metrics}
-    slack_by_name = {name: Slack(math.inf, math.nan, one) for name, one in constants.items()}
+    slack_by_name = {name: Slack(math.inf, math.nan, constant) for name, constant in constants.items()}
     shown = _deviations(measured, metrics, settings, rng)
     if rows.n_classes == 2 and _rarer(rows) * predictions.n_rows < FEWEST_OF_CLASS * rows.n_rows:
         for metric in metrics:

@@ -71,7 +71,7 @@ def _partition(predictions: Predictions, column: str, parts: int) -> Partition:
     if values.dtype.kind in "iuf" and len(known := np.unique(values[values == values])) > parts:
         return _cut(values, known, column, parts)
     slices, codes = slice_numbers(predictions, column)
-    return Partition([f"{column}={one.shown}" for one in slices], codes)
+    return Partition([f"{column}={slice_.shown}" for slice_ in slices], codes)
 
 
 def _cut(values: Array, known: Array, column: str, parts: int) -> Partition:

@@ -189,7 +189,7 @@ def metrics_of(
 
 def own_metrics(figures: Iterable[FigureKind], settings: Settings) -> tuple[str, ...]:
     """Return the metrics that figures show unasked, of all costs and weights that the settings name."""
-    tables = {"costs": [one.name for one in settings.costs], "weights": [*settings.threshold_weights]}
+    tables = {"costs": [cost.name for cost in settings.costs], "weights": [*settings.threshold_weights]}
     names: list[str] = []
     for name in (name for figure in figures for name in figure.metrics):
         arguments = parse_metric(name).entry.arguments
@@ -208,10 +208,10 @@ def shown_metrics(figure: str, evaluation: Evaluation, metrics: Sequence[str] = 
     """
     calls = parse_metrics(metrics or FIGURES[figure].metrics, evaluation.settings.defaults)
     requested = [str(metric) for metric in calls]
-    known = [name for name in requested if name in evaluation.estimates]
-    if not known:
+    names = [name for name in requested if name in evaluation.estimates]
+    if not names:
         raise UsageError(f"the figure {figure} needs metrics that were not computed: {', '.join(requested)}")
-    return known
+    return names
 
 
 def row_weights(problem: Problem) -> NDArray[np.float64]:

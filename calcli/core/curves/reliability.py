@@ -262,7 +262,7 @@ def consistency_band(
         weight = problem.binned(kept).weight
         (drawn,) = outcome_sums(problem, [kept], draws, rng)
         sums = np.quantile(drawn, tails, axis=0)
-        band[:, filled] = [_ratio(one, weight) for one in sums]
+        band[:, filled] = [_ratio(sum_, weight) for sum_ in sums]
     return band[0], band[1]
 
 

@@ -193,7 +193,7 @@ def integrals_of(evaluation: Evaluation, metrics: Sequence[str] = ()) -> dict[st
     metrics
         Those that are asked for; all if there are none.
     """
-    calls = {name: found.metric for name, found in evaluation.estimates.items()}
+    calls = {name: estimate.metric for name, estimate in evaluation.estimates.items()}
     requested = [str(metric) for metric in parse_metrics(metrics, evaluation.settings.defaults)] or [*calls]
     found = dict[str, IntegralOfRisks]()
     for name, made in ((name, calls[name]) for name in requested if name in calls):

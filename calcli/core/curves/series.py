@@ -153,7 +153,7 @@ def keep_slices(evaluation: Evaluation, columns: Sequence[str], expressions: Seq
     kept = {
         column
         for column, slices in evaluation.slices.items()
-        if all(one.estimates.keys() >= set(expressions) for one in slices)
+        if all(slice_.estimates.keys() >= set(expressions) for slice_ in slices)
     }
     missing = [column for column in columns if column not in kept]
     evaluation.slices.update(slices_of(evaluation.predictions, missing, summary))
@@ -178,8 +178,8 @@ def forest(evaluation: Evaluation, columns: Sequence[str], expressions: Sequence
     """
     keep_slices(evaluation, columns, expressions)
     slices = {str(one.slice): one for column in columns for one in evaluation.slices[column]}
-    rows = {name: one.input.rows for name, one in slices.items()}
-    estimates = [{each: one.estimates[each] for each in expressions} for one in slices.values()]
+    rows = {name: slice_.input.rows for name, slice_ in slices.items()}
+    estimates = [{each: slice_.estimates[each] for each in expressions} for slice_ in slices.values()]
     corrected = with_corrected_p(estimates, [count >= ENOUGH_ROWS for count in rows.values()])
     overall = {name: evaluation.estimates[name] for name in expressions}
     return Forest(overall, dict(zip(slices, corrected, strict=True)), rows, evaluation.predictions.n_rows)
@@ -205,11 +205,11 @@ class ScoreSet:
     @property
     def panels(self) -> list[tuple[Estimate, ...]]:
         """The scores, and beside errors what else is of calibration alone."""
-        errors = tuple(one for one in self.estimates if _is_error(one.metric))
+        errors = tuple(estimate for estimate in self.estimates if _is_error(estimate.metric))
         if not errors:
             return [self.estimates]
-        losses = tuple(one for one in self.estimates if one.metric.entry.name == LOSS)
-        scores = tuple(one for one in self.estimates if one not in (*errors, *losses))
+        losses = tuple(estimate for estimate in self.estimates if estimate.metric.entry.name == LOSS)
+        scores = tuple(estimate for estimate in self.estimates if estimate not in (*errors, *losses))
         return [panel for panel in (scores, losses + errors) if panel]
 
     def tables(self) -> Tables:
@@ -256,15 +256,15 @@ def score_sets(systems: Mapping[str, Mapping[str, Estimate]], *, named: bool = F
     """
     first, *others = systems.values()
     shared = [expression for expression in first if all(expression in other for other in others)]
-    drawn = [name for name in shared if _is_drawn(first[name].metric, errors=named)]
-    if not drawn or (named and len(drawn) < len(shared)):
+    names = [name for name in shared if _is_drawn(first[name].metric, errors=named)]
+    if not names or (named and len(names) < len(shared)):
         known = ", ".join(name for name, metric in METRICS.items() if name == LOSS or _is_normalized(metric))
-        left = next((name for name in shared if name not in drawn), "nothing")
+        left = next((name for name in shared if name not in names), "nothing")
         raise UsageError(
             f"the figure scores draws {known} and calibration errors; {left} is not among them; see --metrics"
         )
     return {
-        system: ScoreSet(tuple(estimates[expression] for expression in drawn))
+        system: ScoreSet(tuple(estimates[expression] for expression in names))
         for system, estimates in systems.items()
     }
 

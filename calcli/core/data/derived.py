@@ -385,10 +385,10 @@ def select_each(predictions: Predictions, numbers: NDArray[np.intp]) -> Iterator
             yield select(predictions, chosen)
             continue
         slice_of_row = numbers[chosen]
-        held = gathered(ChosenScores(whole, chosen), np.argsort(slice_of_row, kind="stable"))
+        gathered_scores = gathered(ChosenScores(whole, chosen), np.argsort(slice_of_row, kind="stable"))
         sizes = np.bincount(slice_of_row - first)
         for number, stop, rows in zip(range(first, last), np.cumsum(sizes), sizes, strict=True):
-            scores = replace(held, array=held.array[stop - rows : stop])
+            scores = replace(gathered_scores, array=gathered_scores.array[stop - rows : stop])
             yield replace(select(predictions, numbers == number), scores=scores)
 
 

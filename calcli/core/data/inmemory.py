@@ -196,7 +196,7 @@ def _shown(values: Sequence[Any]) -> Sequence[Any]:
     nested = (list, tuple, np.ma.MaskedArray)
     if not any(issubclass(kind, nested) for kind in set(map(type, values))):
         return values
-    return [_one_shown(one) for one in values]
+    return [_one_shown(value) for value in values]
 
 
 def _one_shown(one: Any) -> Any:

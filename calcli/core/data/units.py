@@ -87,7 +87,7 @@ class Units:
         """Return (number, len(values), cells) sums of (rows,) values by unit and cell; None counts rows."""
         place = self.of_row * cells + cell
         sums = [np.bincount(place, column, self.number * cells) for column in values]
-        return np.stack([one.reshape(-1, cells) for one in sums], axis=1)
+        return np.stack([sum_.reshape(-1, cells) for sum_ in sums], axis=1)
 
     def weights(self, weights: Floats | None) -> Doubles:
         """Return the (number,) sums of (rows,) row weights; the numbers of rows without them."""

@@ -126,7 +126,7 @@ class ScoreCells:
 
     def of_other_class(self) -> Problem:
         """Return the problem of the first of two classes, if the cells are of the second."""
-        turned = [None if one is None else one[:, ::-1, ::-1] for one in self._tables]
+        turned = [None if table is None else table[:, ::-1, ::-1] for table in self._tables]
         return _ascending(self._mean[:, ::-1], turned, self.widths(1))
 
     def of_confidence(self) -> Problem:
@@ -139,7 +139,7 @@ class ScoreCells:
         count, mass = self.count[0, 0], self._mass[0, 0]  # of scores of exactly one half, in both classes
         for sums, twice in zip(widths, (count.sum(), mass.sum(), mass.sum() / 2, mass[1]), strict=True):
             sums[BINS // 2] -= twice
-        hits = [None if one is None else _of_likelier(one) for one in self._tables]
+        hits = [None if table is None else _of_likelier(table) for table in self._tables]
         return _ascending(np.stack([0 * mean, mean], axis=1), hits, Bins(*widths))
 
     def spaced(self, most: int) -> tuple[Doubles, NDArray[np.intp]]:
@@ -164,10 +164,10 @@ class ScoreCells:
         """Return the sums over equal-width bins of the scores, or of those of the first of two classes."""
         tables = self.bins, self.bins if self.bin_weight is None else self.bin_weight, self.bin_score
         if side == 0:
-            count, weight, score = (one.sum(1) for one in tables)
+            count, weight, score = (table.sum(1) for table in tables)
         else:  # of the first class
             place = np.arange(4) + BINS - 2 - np.arange(BINS)[:, None]
-            count, weight, score = (_moved(one, place) for one in tables)
+            count, weight, score = (_moved(table, place) for table in tables)
             count, weight, score = count[:, ::-1], weight[:, ::-1], weight.sum(1) - score
         return Bins(count.sum(1), weight.sum(1).astype(np.float64), score, weight[:, 1].astype(np.float64))
 
@@ -189,7 +189,7 @@ class ScoreCells:
 def _ascending(near: Doubles, tables: Sequence[Array | None], widths: Bins) -> Problem:
     """Return the problem of (cells, 2) mean distances, counts, weights and squares, by ascending score."""
     score = np.concatenate([near[::-1, 0], 1 - near[:, 1]])
-    every = [None if one is None else np.concatenate([one[::-1, 0], one[:, 1]]) for one in tables]
+    every = [None if table is None else np.concatenate([table[::-1, 0], table[:, 1]]) for table in tables]
     assert every[0] is not None
     filled = np.nonzero(every[0])
     counts, weights, squares = (None if one is None else one[filled] for one in every)
@@ -197,12 +197,12 @@ def _ascending(near: Doubles, tables: Sequence[Array | None], widths: Bins) -> P
     whole = counts.astype(np.float64)
     weights, squares = (whole if one is None else one for one in (weights, squares))
     ascending = np.maximum.accumulate(score[filled[0]])
-    known: dict[tuple[Binning, int], Bins] = {
+    binses: dict[tuple[Binning, int], Bins] = {
         ("equal-width", bins): Bins(*(sums.reshape(bins, -1).sum(1) for sums in astuple(widths)))
         for bins in range(1, BINS + 1)
         if BINS % bins == 0
     }
-    return Problem(ascending, filled[1].astype(np.bool_), weights, counts, squares, _bins=known)
+    return Problem(ascending, filled[1].astype(np.bool_), weights, counts, squares, _bins=binses)
 
 
 def _moved(table: Array, place: Positions) -> Array:

@@ -180,7 +180,7 @@ def collect(
     else:
         table.finish()
     noticed = Facts(facts.worst_row_sum, facts.zeros, facts.ones, facts.tied_rows)
-    sums = {m: own.bins() for m, own in sorted(bins.items())}
+    sums = {m: bin_.bins() for m, bin_ in sorted(bins.items())}
     if keys is None:
         whole = Part(rows.provenance.path, rows.n_rows, "", of_rows.first)
         return State(head, (whole,), noticed, sums, body, kept=kept)

@@ -179,5 +179,5 @@ def _said(value: object) -> str:
     return (some([*value]) if isinstance(value, tuple | dict) else str(value)) or "none"
 
 
-def _added(first: Bins, second: Bins) -> Bins:
-    return Bins(*(getattr(first, one.name) + getattr(second, one.name) for one in fields(Bins)))
+def _added(bins: Bins, second: Bins) -> Bins:
+    return Bins(*(getattr(bins, field.name) + getattr(second, field.name) for field in fields(Bins)))

@@ -66,7 +66,7 @@ class Rows(NamedTuple):
         """Return the rows of all parts."""
         ids, labels, weights, scores, columns = zip(*parts, strict=True)
         weight = None if weights[0] is None else np.concatenate(weights)
-        texts = {name: np.concatenate([one[name] for one in columns]) for name in columns[0]}
+        texts = {name: np.concatenate([column[name] for column in columns]) for name in columns[0]}
         return cls(np.concatenate(ids), np.concatenate(labels), weight, np.concatenate(scores), texts)
 
 

@@ -106,7 +106,7 @@ def _whose_score(record: CalibratorRecord, source: Source) -> str | None:
         If it may be the confidence in the predicted class, and that is not always the second one.
     """
     scores, second = source.scores.head(LOOKED_AT)[:, 0].astype(np.float64), record.classes[1]
-    predicted = [one for one in source.columns if says("prediction", one)]
+    predicted = [column for column in source.columns if says("prediction", column)]
     said = {
         one: as_text(worded(source.table, one)[: len(scores)], MISSING_NAMES)
         for one in [*predicted, *label_names(source.columns)]
@@ -260,11 +260,11 @@ def renamed(record: CalibratorRecord, source: Source, options: ReadOptions) -> t
 
 def _class_words(name: str) -> set[str]:
     """Return the words of a name that may say a class."""
-    others = [PATTERNS[what] for what in ("score", "made", "system", "derived", "class")]
+    others = [PATTERNS[name] for name in ("score", "made", "system", "derived", "class")]
     return {
-        one
-        for one in tokens(name)
-        if not (one.isdigit() or one in PARTS or any(pattern.fullmatch(one) for pattern in others))
+        token
+        for token in tokens(name)
+        if not (token.isdigit() or token in PARTS or any(pattern.fullmatch(token) for pattern in others))
     }
 
 

@@ -415,13 +415,13 @@ def _recalibrated(
     if passage.own is not None:
         stored_as = (rest_of(stored_as[passage.own]), stored_as[passage.own])
     places = {one: place for place, one in enumerate(stored_as)}
-    order = [places[one] for one in record.classes]
+    order = [places[class_name] for class_name in record.classes]
     ordered = order == sorted(order)
-    columns = [record.classes.index(one) for one in passage.classes]
+    columns = [record.classes.index(class_name) for class_name in passage.classes]
     rows, shift, costs = 0, wanted.shift(record), wanted.decisions(record)
     step = max(1, PART_BYTES // (8 * len(order)))
-    kept = [one for one in passage.frame.others.names if one not in wanted.columns]
-    for stored, others in passing(passage.source, kept, step):
+    names = [name for name in passage.frame.others.names if name not in wanted.columns]
+    for stored, others in passing(passage.source, names, step):
         block = checked.checked(stored, rows)
         if passage.own is not None:
             block = merged(block, passage.own, checked.kind)

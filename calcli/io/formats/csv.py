@@ -116,8 +116,8 @@ def _of_weka(text: Table) -> Table:
     named = dict(one.split(":", 1) for one in pc.unique(rows["actual"]).to_pylist() if ":" in one)
     heads = {f"{DISTRIBUTION}{k}": f"prob_{one}" for k, one in named.items()}
     columns = {heads.get(one, one): pc.replace_substring(rows[one], "*", "") for one in text.columns}
-    for one in columns.keys() & {"actual", "predicted"}:
-        columns[one] = pc.replace_substring_regex(columns[one], r"^\d+:", "")
+    for key in columns.keys() & {"actual", "predicted"}:
+        columns[key] = pc.replace_substring_regex(columns[key], r"^\d+:", "")
     return in_memory(text.place.name, pa.table(columns))
 
 
@@ -145,7 +145,7 @@ def _delimiter(path: AnyPath, name: str) -> str:
     header, delimiter = lines[0], delimiter_of(path)
     if delimiter.encode() not in header:
         counts = {mark: {line.count(mark.encode()) for line in lines} for mark in SEPARATORS}
-        alike = (mark for mark, some in counts.items() if len(some) == 1 and some != {0})
+        alike = (mark for mark, count in counts.items() if len(count) == 1 and count != {0})
         delimiter = next(alike, "\t" if not path.suffix and b"\t" in header else delimiter)
     _refuse_header(header, name, delimiter)
     return delimiter

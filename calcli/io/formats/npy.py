@@ -110,8 +110,8 @@ def labels_of_same_stem(path: AnyPath) -> AnyPath | None:
 
 def _named_after(stem: str) -> list[str]:
     """Return what a file of labels may be called that belongs to scores, likeliest first."""
-    stems = [one for one in dict.fromkeys((stem, SCORES_ENDING.sub("", stem))) if one]
-    return [f"{one}_{ending}.npy" for one in stems for ending in LABEL_ENDINGS]
+    stems = [fromkey for fromkey in dict.fromkeys((stem, SCORES_ENDING.sub("", stem))) if fromkey]
+    return [f"{stem}_{ending}.npy" for stem in stems for ending in LABEL_ENDINGS]
 
 
 def _fitting_labels(path: AnyPath, scores: tuple[int, ...]) -> AnyPath | None:
@@ -137,9 +137,9 @@ def only_labels_beside(path: AnyPath) -> AnyPath:
     InputError
         If there is none, or there are several.
     """
-    others = [file for file in path.parent.iterdir() if file.suffix.lower() == ".npy" and file != path]
-    labels = sorted(file for file in others if LABEL_FILE.fullmatch(file.name))
-    owners = {name: one.name for one in others if one not in labels for name in _named_after(one.stem)}
+    files = [file for file in path.parent.iterdir() if file.suffix.lower() == ".npy" and file != path]
+    labels = sorted(file for file in files if LABEL_FILE.fullmatch(file.name))
+    owners = {name: file.name for file in files if file not in labels for name in _named_after(file.stem)}
     beside = [file for file in labels if file.name not in owners]
     if not beside:
         known = f" ({labels[0].name} is that of {owners[labels[0].name]})" if labels else ""

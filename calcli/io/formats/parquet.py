@@ -94,5 +94,5 @@ def _opened(path: AnyPath, metadata: Any = None, **local: Any) -> Any:
 def writer(sink: BinaryIO, frame: Frame, path: Path | None) -> Writer:
     """Return what writes a file, with dictionaries of text alone: of numbers that differ they cost time."""
     kinds = frame.schema(decoded=True)
-    texts = [one.name for one in kinds if holds_of(one.type) == "text"]
+    texts = [kind.name for kind in kinds if holds_of(kind.type) == "text"]
     return BatchWriter(sink, frame, partial(pq.ParquetWriter, use_dictionary=texts), decoded=False)

@@ -112,8 +112,8 @@ def parsed(parts: Iterator[bytes], name: str, parse: Callable[[bytes, Any], Any]
             done.append(file.written(table))
             second = next(parts, None)
         schema = pa.unify_schemas(list(dict.fromkeys(schemas)), promote_options="permissive")
-        for one in dict.fromkeys(schemas):
-            aligned_table(pa.Table.from_batches([], one), schema)
+        for fromkey in dict.fromkeys(schemas):
+            aligned_table(pa.Table.from_batches([], fromkey), schema)
     except OSError as error:
         if error.errno is None:  # of what is packed and damaged
             raise

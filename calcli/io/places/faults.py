@@ -42,7 +42,7 @@ def column_of(values: Sequence[Any]) -> Any:
         kind = by_keys(column.type, values)
         return column if kind == column.type else pa.array(values, kind)
     except (pa.ArrowException, OverflowError):
-        texts = [one if isinstance(one, str) or one is None else json.dumps(one) for one in values]
+        texts = [value if isinstance(value, str) or value is None else json.dumps(value) for value in values]
         return pa.array(texts, pa.string())
 
 
@@ -51,15 +51,15 @@ def by_keys(kind: Any, values: Iterable[Any], levels: int = LEVELS) -> Any:
     if not levels:
         return kind
     if pa.types.is_struct(kind):
-        objects = [one for one in values if isinstance(one, dict)]
+        objects = [value for value in values if isinstance(value, dict)]
         places = {key: place for place, key in enumerate(dict.fromkeys(chain.from_iterable(objects)))}
         fields = sorted(kind, key=lambda field: places.get(field.name, 0))
         types = [
             by_keys(field.type, (one.get(field.name) for one in objects), levels - 1) for field in fields
         ]
-        return pa.struct([field.with_type(one) for field, one in zip(fields, types, strict=True)])
+        return pa.struct([field.with_type(type_) for field, type_ in zip(fields, types, strict=True)])
     if pa.types.is_list(kind) and pa.types.is_nested(kind.value_type):
-        lists = (one for one in values if isinstance(one, list | np.ndarray))
+        lists = (value for value in values if isinstance(value, list | np.ndarray))
         return pa.list_(by_keys(kind.value_type, chain.from_iterable(lists), levels - 1))
     return kind
 

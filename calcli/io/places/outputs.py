@@ -252,14 +252,14 @@ def filled_folder(path: str | Path) -> Iterator[Path]:
 
 
 def _upload(filled: Path, where: Remote) -> None:
-    for file in sorted(one for one in filled.rglob("*") if one.is_file()):
+    for file in sorted(path for path in filled.rglob("*") if path.is_file()):
         (where / file.relative_to(filled).as_posix()).upload(file)
 
 
-def _make(folder: Path, made: ExitStack) -> None:
+def _make(folder: Path, exit_stack: ExitStack) -> None:
     missing = [part for part in (folder, *folder.parents) if not part.is_dir()]
     for part in reversed(missing):
-        made.callback(_surely, _remove_if_empty, part)  # before it is there: a signal may come
+        exit_stack.callback(_surely, _remove_if_empty, part)  # before it is there: a signal may come
         part.mkdir(exist_ok=True)
 
 
@@ -286,12 +286,12 @@ def _remove_if_empty(folder: Path) -> None:
         folder.rmdir()
 
 
-def _move(filled: Path, path: Path, made: ExitStack) -> None:
+def _move(filled: Path, path: Path, exit_stack: ExitStack) -> None:
     for file in sorted(filled.rglob("*")):
         target = path / file.relative_to(filled)
         if file.is_dir():
             with _naming_faults(target, *AS_FOLDER):
-                _make(target, made)
+                _make(target, exit_stack)
         else:
             with atomic_path(target) as temporary:
                 shutil.move(file, temporary)

@@ -80,7 +80,7 @@ def parts_of_pattern(path: str) -> list[str]:
         return [path]
     where = path_of(path)
     if isinstance(where, Remote):  # a ? begins the query of a URL
-        return [str(one) for one in where.glob()] if re.search(r"[*\[]", path) else [path]
+        return [str(path) for path in where.glob()] if re.search(r"[*\[]", path) else [path]
     return [path] if where.exists() else sorted(glob(str(where), recursive=True)) or [path]
 
 

@@ -169,8 +169,8 @@ def _made(document: Mapping[str, Any]) -> Calibrator:
             settings[name] = _made(value)
         else:
             settings[name] = tuple(value) if isinstance(value, list) else value
-    made: Calibrator = method.made(**settings)
-    return made
+    calibrator: Calibrator = method.made(**settings)
+    return calibrator
 
 
 def _record(document: Mapping[str, Any], parameters: dict[str, Parameter]) -> CalibratorRecord:

@@ -370,7 +370,7 @@ def _threshold(document: Mapping[str, Any]) -> Threshold:
         (document["of"] == "confidence", f"a threshold of {document['of']}, not of the confidence"),
         (document["kind"] in get_args(Kind), "the scores are of no known kind"),
         (
-            all(one.threshold is None or math.isfinite(one.threshold) for one in promises),
+            all(promise.threshold is None or math.isfinite(promise.threshold) for promise in promises),
             "a threshold that is no number",
         ),
         (promises and (document["by"] or len(promises) == 1), "its slices and thresholds do not agree"),

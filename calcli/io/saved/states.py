@@ -33,7 +33,7 @@ HEAD = "state.json"
 SLICES = "slices/"
 MADE = (1980, 1, 1, 0, 0, 0)  # the same arrays make the same file
 EXPECTED = "expected a state, as written by calcli evaluate --save-state"
-BINS = tuple(one.name for one in fields(Bins))
+BINS = tuple(field.name for field in fields(Bins))
 
 
 def is_state(path: str | Path) -> bool:
@@ -242,7 +242,7 @@ def _rows(place: str, arrays: Mapping[str, Array], head: Head) -> Rows:
     weights = _shaped(members["weights"], n) if head.weighted else None
     columns = {}
     for number, name in enumerate(head.by if "columns/0/names" in members else ()):
-        names, codes = (members[f"columns/{number}/{one}"] for one in ("names", "codes"))
+        names, codes = (members[f"columns/{number}/{name}"] for name in ("names", "codes"))
         columns[name] = names[_shaped(codes, n)]
     return Rows(ids, labels, weights, _shaped(members["scores"], n, k), columns)
 

@@ -191,7 +191,7 @@ def first_map(rows: TrainingRows, *, scales: bool) -> tuple[float, Doubles]:
         shifted = replace(part, scores=part.scores - shift.astype(part.scores.dtype))
         alpha = solve_temperature(shifted, 1.0, ROUGH)[0] if scales else 1.0
         candidates.append((float(derivatives(shifted, alpha).sums[0, 0]), alpha, -alpha * shift))
-    return min(candidates, key=lambda one: one[0])[1:]
+    return min(candidates, key=lambda candidate: candidate[0])[1:]
 
 
 def _away(rows: TrainingRows) -> Doubles:

@@ -385,7 +385,7 @@ class PartsModel(SoftmaxModel):
         coordinates: Coordinates | None = None,
     ) -> None:
         self.coordinates = coordinates
-        self.features, self.strengths = [laid_out(one) for one in features], strengths
+        self.features, self.strengths = [laid_out(feature) for feature in features], strengths
         self.slopes, self.intercept = slopes, intercept
         self.scales = strengths.slopes is not None or strengths.own is not None
         count, self._classes = len(features), features[0].shape[1]
