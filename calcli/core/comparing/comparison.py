@@ -485,7 +485,7 @@ def parse_margins(texts: Sequence[str]) -> dict[str, Margin]:
         If a metric is unknown, or a margin is neither a number nor a percentage above 0.
     """
     margins = {}
-    for text in (one for text in texts for one in text.split(",")):
+    for text in ",".join(texts).split(",") if texts else ():
         metric, equals, value = text.rpartition("=")
         try:
             margin = Margin.read(value)
