@@ -15,7 +15,7 @@ from calcli.core.calibrators.base import Calibrator
 from calcli.core.calibrators.fit.training import Parameters
 from calcli.core.data.arrays import Array, Doubles, Floats, Positions, batches
 from calcli.core.data.blocks import BLOCK_BYTES, working_dtype
-from calcli.core.data.predictions import DerivedScores, Kind, Predictions, Scores
+from calcli.core.data.predictions import ArrayScores, DerivedScores, Kind, Predictions, Scores
 from calcli.core.data.processes import Processes
 from calcli.core.data.units import numbers_of
 from calcli.core.language.errors import CalcliError, InputError, UsageError
@@ -199,22 +199,20 @@ def rows_of(predictions: Predictions, *, exact: bool = False) -> LabeledScores:
 
     These are double where they are to be `exact`: else a step of a map would lie beside its score.
     """
-    return LabeledScores(_log_scores(predictions, exact), predictions.labels, predictions.weights)
-
-
-def _log_scores(predictions: Predictions, exact: bool) -> Floats:
-    rows, classes = predictions.scores.shape
-    double = exact and predictions.kind == "probs"
-    scores = np.empty((rows, classes), np.float64 if double else working_dtype(predictions))
+    probs, held = predictions.kind == "probs", predictions.scores
+    dtype = np.dtype(np.float64) if exact and probs else working_dtype(predictions)
+    if isinstance(held, ArrayScores) and not probs and held.array.dtype == dtype:
+        return LabeledScores(held.array, predictions.labels, predictions.weights)  # no fit writes into it
+    scores = np.empty(held.shape, dtype)
     start = 0
-    for block in predictions.scores.blocks(max(1, BLOCK_BYTES // (classes * scores.itemsize))):
+    for block in held.blocks(max(1, BLOCK_BYTES // (held.shape[1] * scores.itemsize))):
         part = scores[start : start + len(block)]
         part[:] = block
-        if predictions.kind == "probs":
+        if probs:
             with np.errstate(divide="ignore"):
                 np.log(part, out=part)
         start += len(block)
-    return scores
+    return LabeledScores(scores, predictions.labels, predictions.weights)
 
 
 def checked_folds(folds: int, rows: int) -> int:

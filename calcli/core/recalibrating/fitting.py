@@ -186,6 +186,7 @@ def fit(
     def judge(scores: Scores) -> Performance:
         return _performance(_measured(predictions, scores), settings.score)
 
+    folds = _folds(predictions, rows, settings) if settings.folds or len(methods) > 1 else []
     made, step = _maker(settings), _steps(watch)
     method, unchanged = methods[0], False
     candidates: tuple[Candidate, ...] = ()
@@ -195,7 +196,7 @@ def fit(
     gain: PairedDifference | None = None
     workers = processes_of(methods, settings, predictions)
     if len(methods) > 1:
-        dealt = Dealt(rows, _folds(predictions, rows, settings), settings)
+        dealt = Dealt(rows, folds, settings)
         with Processes(dealt, workers) as processes:
             trials = Trials(dealt, judge, step, processes)
             method, done, candidates, sureness = choose(trials, methods, before)
@@ -207,15 +208,13 @@ def fit(
         calibrator = rows.fit(made(method))
         step()
     else:
-        fold = _folds(predictions, rows, settings)[0]
-        calibrator, parts = with_left_out(made(method), rows, fold, workers, step)
-        others = Rescored(scores, parts, fold)
-        done = judge(others)
+        calibrator, left_out = with_left_out(made(method), rows, folds[0], workers, step)
+        done = judge(Rescored(scores, left_out, folds[0]))
     if done is not None:
         cross_validated = done.values
         gain = paired_difference(before.losses, done.losses, rows.weights).of_new_fits(settings.folds)
     note_rows(calibrator, predictions)
-    if settings.folds and (absent := _absent(rows, _folds(predictions, rows, settings))):
+    if settings.folds and (absent := _absent(rows, folds)):
         calibrator.notes.append(f"{absent} of the classes had no row outside one of the folds")
     calibrator.notes += calibrator.order_notes(predictions.n_classes)
     after = judge(Rescored.by_one(scores, calibrator))
