@@ -76,7 +76,7 @@ def command(
             refuse_clashes(function.__name__, values)
             html, output = values.get("html"), values.get("output")
             refuse_folders(html)
-            refuse_nowhere(html, made=output)
+            refuse_nowhere(html, new_folder=output)
             settings = {
                 name: made(hints[name].__origin__, said.values(), values) for name, said in groups.items()
             }

@@ -187,6 +187,6 @@ def _refuse_wrong_content(path: AnyPath, expected: Format) -> None:
         start = file.read(16)
     if not start.startswith(expected.magic):
         content = sniff(start)
-        known = content == "gzip" or not BY_NAME[content].text
-        like = f"it looks like {content}; rename it" if known else "save it again, or rename it to what it is"
+        clear = content == "gzip" or not BY_NAME[content].text
+        like = f"it looks like {content}; rename it" if clear else "save it again, or rename it to what it is"
         raise InputError(f"{path} is not {expected.name}, as its ending says: {like}")

@@ -49,25 +49,25 @@ def open_file(path: AnyPath, name: str) -> Table:
     """
     delimiter = _delimiter(path, name)
     with arrow_errors(name, "CSV file"):
-        parts = blocks(path, name, delimiter, spooled.PART_BYTES, spooled.LONGEST)
+        raw_blocks = blocks(path, name, delimiter, spooled.PART_BYTES, spooled.LONGEST)
         try:
-            text = parsed(parts, name, partial(_parsed, name, delimiter))
+            text = parsed(raw_blocks, name, partial(_parsed, name, delimiter))
         except pa.ArrowInvalid:
             _refuse_ragged(path, name, delimiter)
             raise
         return replace(with_types(_of_weka(text)), delimiter=delimiter)
 
 
-def _parsed(name: str, delimiter: str, part: bytes, first: Any) -> Any:
+def _parsed(name: str, delimiter: str, part: bytes, earlier: Any) -> Any:
     """Return the pyarrow.Table of a part of a file; but for the first one it has no line of headings."""
     part += b"\n" * bool(part and not part.endswith((b"\n", b"\r")))
-    names, headed = first.names if first else _headings(part, name, delimiter), first is None
+    names, headed = earlier.names if earlier else _headings(part, name, delimiter), earlier is None
     if headed and names[-1] == DISTRIBUTION:
         rows = part.partition(b"\n")[2]
-        more = rows.partition(b"\n")[0].count(delimiter.encode()) + 2 - len(names)
-        if more > 1:  # numbers of all classes below one name
+        absent = rows.partition(b"\n")[0].count(delimiter.encode()) + 2 - len(names)
+        if absent > 1:  # numbers of all classes below one name
             part, headed = rows, False
-            names = [*names[:-1], *(f"{DISTRIBUTION}{k}" for k in range(1, more + 1))]
+            names = [*names[:-1], *(f"{DISTRIBUTION}{k}" for k in range(1, absent + 1))]
     try:
         return _of_type(pa.string(), part, names, delimiter, headed=headed)
     except pa.ArrowInvalid:
@@ -113,8 +113,8 @@ def _of_weka(text: Table) -> Table:
     if not {"actual", f"{DISTRIBUTION}1"} <= set(text.columns):
         return text
     rows = pa.Table.from_batches(list(text.batches(text.columns)))
-    named = dict(one.split(":", 1) for one in pc.unique(rows["actual"]).to_pylist() if ":" in one)
-    heads = {f"{DISTRIBUTION}{k}": f"prob_{one}" for k, one in named.items()}
+    class_names = dict(text.split(":", 1) for text in pc.unique(rows["actual"]).to_pylist() if ":" in text)
+    heads = {f"{DISTRIBUTION}{k}": f"prob_{class_name}" for k, class_name in class_names.items()}
     columns = {heads.get(one, one): pc.replace_substring(rows[one], "*", "") for one in text.columns}
     for key in columns.keys() & {"actual", "predicted"}:
         columns[key] = pc.replace_substring_regex(columns[key], r"^\d+:", "")
@@ -128,9 +128,9 @@ def _refuse_bytes(column: Any, head: str, name: str) -> None:
         refuse_bytes(name, f"the column {head}", error)
 
 
-def refuse_bytes(name: str, what: str, error: Exception) -> NoReturn:
+def refuse_bytes(name: str, place: str, error: Exception) -> NoReturn:
     """Raise an InputError: something is not text."""
-    raise InputError(f"{name}: {what} {NOT_UTF8}") from error
+    raise InputError(f"{name}: {place} {NOT_UTF8}") from error
 
 
 def delimiter_of(path: AnyPath) -> str:
@@ -247,17 +247,17 @@ def blocks(path: AnyPath, name: str, delimiter: str, size: int, most: int) -> It
     """
     empty = True
     with opened_text(path) as stream:
-        rest = stream.read(size)
+        text = stream.read(size)
         while part := stream.read(size):  # of the last one nothing is cut off
-            if end := _end_of_rows(rest, delimiter):
-                yield rest[:end]
+            if end := _end_of_rows(text, delimiter):
+                yield text[:end]
                 empty = False
-                rest = rest[end:]
-            rest += part
-            if len(rest) > most + size:
+                text = text[end:]
+            text += part
+            if len(text) > most + size:
                 raise InputError(f"{name}: a row is longer than {most / 1e6:.0f} MB; expected rows of fields")
-    if rest or empty:
-        yield rest
+    if text or empty:
+        yield text
 
 
 def _end_of_rows(text: bytes, delimiter: str) -> int:

@@ -36,7 +36,7 @@ def open_file(path: AnyPath, name: str) -> Table:
                 f"{name} has no {' and no '.join(sorted(names))}: it has not ended, or is no log of Inspect; "
                 "write it anew with inspect log convert"
             )
-        header, samples = (_member(archive, raw, one, name) for one in ("header.json", "summaries.json"))
+        header, samples = (_member(archive, raw, part, name) for part in ("header.json", "summaries.json"))
     table = inspect_table(header, samples)
     if table is None:
         raise InputError(f"{name} has no samples; its status is {header.get('status')}")

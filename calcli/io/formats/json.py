@@ -45,8 +45,8 @@ def open_file(path: AnyPath, name: str) -> Table:
         if getattr(error, "msg", "") == "Extra data":
             return jsonl.open_file(path, name)
         nested = isinstance(error, RecursionError)
-        said = "it is nested too deeply" if nested else str(error).partition(";")[0]
-        raise InputError(f"{name} is not a complete and valid JSON file: {said}") from error
+        reason = "it is nested too deeply" if nested else str(error).partition(";")[0]
+        raise InputError(f"{name} is not a complete and valid JSON file: {reason}") from error
     return in_memory(name, table_of(content, name))
 
 
@@ -126,14 +126,14 @@ def _rows(content: dict[str, Any], name: str) -> Any:
 
 def _by_names_of_rows(columns: Mapping[str, Mapping[str, Any]], name: str) -> dict[str, list[Any]]:
     """Return columns of which each value is named by its row, all in the order of the first."""
-    head, first = next(iter(columns.items()))
-    for other, values in columns.items():
-        if values.keys() != first.keys():
+    head, named_values = next(iter(columns.items()))
+    for column_head, values in columns.items():
+        if values.keys() != named_values.keys():
             raise InputError(
-                f"{name}: the columns {head} and {other} have values for other rows, by their names; "
+                f"{name}: the columns {head} and {column_head} have values for other rows, by their names; "
                 "expected the same"
             )
-    return {column: [values[row] for row in first] for column, values in columns.items()}
+    return {column: [values[row] for row in named_values] for column, values in columns.items()}
 
 
 def _of_columns(columns: Mapping[str, Sequence[Any]], name: str) -> Any:

@@ -50,23 +50,23 @@ def open_file(path: AnyPath, name: str) -> Table:
         If a line is not a JSON object, or a field is of different types.
     """
     with arrow_errors(name, "file of JSON lines"):
-        parts = _checked(parts_of_text(path), name)
-        start = next(parts, b"")
-        first = next(filter(None, map(bytes.strip, start.split(b"\n"))), b"")
-        if any(f'"{mark}"'.encode() in first for mark in (*MARKS, *logs.MARKS, FIRST_EVENT)):
-            every = (line for part in chain([start], parts) for line in part.split(b"\n"))
+        raw_blocks = _checked(parts_of_text(path), name)
+        start = next(raw_blocks, b"")
+        first_line = next(filter(None, map(bytes.strip, start.split(b"\n"))), b"")
+        if any(f'"{mark}"'.encode() in first_line for mark in (*MARKS, *logs.MARKS, FIRST_EVENT)):
+            every = (line for part in chain([start], raw_blocks) for line in part.split(b"\n"))
             records = _records(every, name)
             table = harness_table(records, name) or events_table(records)
             table = logs.log_table(records, name) if table is None else table
             if table is not None:
                 return in_memory(name, table)
-            parts = _checked(parts_of_text(path), name)
+            raw_blocks = _checked(parts_of_text(path), name)
         else:
-            parts = chain([start], parts)
+            raw_blocks = chain([start], raw_blocks)
         rows = [row for row in _first_rows(start) if isinstance(row, dict)]
         ordered = partial(with_orders, values_of=lambda head: (row.get(head) for row in rows))
         try:
-            return parsed(parts, name, lambda part, _: ordered(_parsed(partial(reader_of, part))))
+            return parsed(raw_blocks, name, lambda part, _: ordered(_parsed(partial(reader_of, part))))
         except pa.ArrowException:
             try:
                 return in_memory(name, ordered(_parsed(partial(opened_text, path))))
@@ -108,8 +108,8 @@ def _records(lines: Iterable[bytes], name: str) -> list[dict[str, Any]]:
         try:
             record = json.loads(line.removeprefix(codecs.BOM_UTF8))
         except ValueError as error:
-            said = str(error).partition(";")[0]
-            raise InputError(f"{name}: line {number} is not complete and valid JSON: {said}") from error
+            reason = str(error).partition(";")[0]
+            raise InputError(f"{name}: line {number} is not complete and valid JSON: {reason}") from error
         if not isinstance(record, dict):
             raise InputError(f"{name}: line {number} is no JSON object; expected one on each line")
         records.append(record)
@@ -186,7 +186,7 @@ def _as_text(kind: Any) -> Any:
     return kind
 
 
-def _checked(parts: Iterable[bytes], name: str) -> Iterator[bytes]:
+def _checked(raw_blocks: Iterable[bytes], name: str) -> Iterator[bytes]:
     """Yield parts of a file, and refuse what would crash the parser.
 
     Raises
@@ -195,7 +195,7 @@ def _checked(parts: Iterable[bytes], name: str) -> Iterator[bytes]:
         If the file does not begin with an object, or a line is null or nested too deeply.
     """
     number, begun = 1, False
-    for part in parts:
+    for part in raw_blocks:
         begins = part.removeprefix(codecs.BOM_UTF8).lstrip()
         odd = begins.startswith(b"null") or not (begun or begins.startswith(b"{"))
         if odd or NULL_LINE.search(part) or _most_opened(part) > DEEPEST:
@@ -218,10 +218,10 @@ def _refuse_lines(lines: Iterable[bytes], start: int, begun: bool, name: str) ->
     for number, line in enumerate(lines, start):
         text = line.removeprefix(codecs.BOM_UTF8).strip(b" \t\r\n")
         if text and (text.startswith(b"null") or not (begun or text.startswith(b"{"))):
-            shown = " ".join(text[:LONGEST_SHOWN].decode(errors="replace").split())
-            more = "..." if len(text) > LONGEST_SHOWN else ""
+            excerpt = " ".join(text[:LONGEST_SHOWN].decode(errors="replace").split())
+            ellipsis = "..." if len(text) > LONGEST_SHOWN else ""
             raise InputError(
-                f"{name}: line {number} is {shown}{more}; expected a JSON object on each line, such as "
+                f"{name}: line {number} is {excerpt}{ellipsis}; expected a JSON object on each line, such as "
                 '{"label": 0, "probs": [0.9, 0.1]}'
             )
         if text.count(b"[") + text.count(b"{") > DEEPEST and _depth(text) > DEEPEST:
@@ -276,9 +276,9 @@ class JsonLinesWriter(Writer):
             If a number is infinite.
         """
         if isinstance(value, dict):
-            return {key: self._finite(column, one) for key, one in value.items()}
+            return {key: self._finite(column, item) for key, item in value.items()}
         if isinstance(value, list | tuple):
-            return [self._finite(column, one) for one in value]
+            return [self._finite(column, item) for item in value]
         if isinstance(value, float) and math.isinf(value):
             mend = "choose another format"
             if column in self.frame.names:

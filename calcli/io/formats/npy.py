@@ -51,10 +51,10 @@ def stored_array(path: AnyPath) -> StoredArray:
         return StoredArray.held(held_array(unpacked_bytes(path), name), name, name)
     with path.open("rb") as file:
         header = read_header(file, name)
-    held = path.stat().st_size - header.offset
-    if header.dtype.kind in "iufb" and held < header.size:
+    there = path.stat().st_size - header.offset
+    if header.dtype.kind in "iufb" and there < header.size:
         raise InputError(
-            f"{path} is truncated: {held} of {header.size} bytes of the array are there; copy it again"
+            f"{path} is truncated: {there} of {header.size} bytes of the array are there; copy it again"
         )
     return StoredArray(name, name, header, partial(opened_file, path), partial(_array, path))
 
@@ -82,17 +82,17 @@ def with_labels(scores: Archive, options: ReadOptions, *, labelled: bool, alone:
         return scores
     why = f"{scores.name} has no columns; leave it out, or save all arrays in one .npz"
     refuse_given(options, ["scores", "weights"], why)
-    path, beside = path_of(scores.name), None if options.labels is None else path_of(options.labels)
-    if beside is not None and labelled and not alone:
+    path, label_path = path_of(scores.name), None if options.labels is None else path_of(options.labels)
+    if label_path is not None and labelled and not alone:
         return scores
-    beside = beside or labels_of_same_stem(path)
-    if beside is None and not labelled:
-        beside = _fitting_labels(path, scores.array(SCORES).header.shape)
-    if beside is None:
+    label_path = label_path or labels_of_same_stem(path)
+    if label_path is None and not labelled:
+        label_path = _fitting_labels(path, scores.array(SCORES).header.shape)
+    if label_path is None:
         return scores
-    require_array(beside)
-    both = {SCORES: scores.array(SCORES), LABEL: stored_array(beside)}
-    return replace(scores, names=(*both,), array=both.__getitem__, label=LABEL, labels_from=str(beside))
+    require_array(label_path)
+    both = {SCORES: scores.array(SCORES), LABEL: stored_array(label_path)}
+    return replace(scores, names=(*both,), array=both.__getitem__, label=LABEL, labels_from=str(label_path))
 
 
 def _array(path: AnyPath) -> Array:
@@ -104,8 +104,8 @@ def labels_of_same_stem(path: AnyPath) -> AnyPath | None:
     """Return the file of labels beside a .npy file of scores that is named after it, or None."""
     packed = path.suffix.lower() in formats.PACKED
     names = _named_after(path.stem.removesuffix(".npy"))
-    beside = (path.with_name(name + packed * path.suffix) for name in names)
-    return next((file for file in beside if file.is_file()), None)
+    files = (path.with_name(name + packed * path.suffix) for name in names)
+    return next((file for file in files if file.is_file()), None)
 
 
 def _named_after(stem: str) -> list[str]:
@@ -140,23 +140,23 @@ def only_labels_beside(path: AnyPath) -> AnyPath:
     files = [file for file in path.parent.iterdir() if file.suffix.lower() == ".npy" and file != path]
     labels = sorted(file for file in files if LABEL_FILE.fullmatch(file.name))
     owners = {name: file.name for file in files if file not in labels for name in _named_after(file.stem)}
-    beside = [file for file in labels if file.name not in owners]
-    if not beside:
-        known = f" ({labels[0].name} is that of {owners[labels[0].name]})" if labels else ""
+    unowned = [file for file in labels if file.name not in owners]
+    if not unowned:
+        owner = f" ({labels[0].name} is that of {owners[labels[0].name]})" if labels else ""
         raise InputError(
-            f"{path} has no labels: expected {path.stem}_labels.npy or a labels.npy beside it{known}; "
+            f"{path} has no labels: expected {path.stem}_labels.npy or a labels.npy beside it{owner}; "
             f"{_foreign_labels(path)}name the file with --labels"
         )
-    if len(beside) > 1:
-        names = listed([file.name for file in beside])
+    if len(unowned) > 1:
+        names = listed([file.name for file in unowned])
         raise InputError(f"{path} has several files of labels beside it, {names}; choose one with --labels")
-    return beside[0]
+    return unowned[0]
 
 
 def _foreign_labels(path: AnyPath) -> str:
     """Return what converts labels beside a file, if they are in a format that is not read."""
-    foreign = (one for one in path.parent.iterdir() if LABEL_FILE.fullmatch(f"{one.stem}.npy"))
-    lines = (formats.conversion_of(one) for one in sorted(foreign, key=str))
+    foreign = (file for file in path.parent.iterdir() if LABEL_FILE.fullmatch(f"{file.stem}.npy"))
+    lines = (formats.conversion_of(file) for file in sorted(foreign, key=str))
     return next((f"convert what is there with {line}, and " for line in lines if line), "")
 
 

@@ -30,7 +30,7 @@ def open_file(path: AnyPath, name: str) -> Archive:
         If it is damaged.
     """
     with _opened(path) as archive:
-        names = tuple(one.removesuffix(NPY) for one in archive.namelist() if one.endswith(NPY))
+        names = tuple(member.removesuffix(NPY) for member in archive.namelist() if member.endswith(NPY))
         comment = archive.comment.decode("ascii", "replace")
     return Archive(name, names, partial(_find, path), comment)
 

@@ -36,9 +36,9 @@ class RowGroups:
         names = list(columns)
         with arrow_errors(str(self.path), "parquet file"):
             for group in range(self.metadata.num_row_groups):
-                whole = at_once is None and self._bytes(group, names) <= GROUP_BYTES
+                at_a_time = at_once is None and self._bytes(group, names) <= GROUP_BYTES
                 rows, read = self.metadata.row_group(group).num_rows, 0
-                for batch in self._whole(group, names) if whole else self._slices(group, names):
+                for batch in self._whole(group, names) if at_a_time else self._slices(group, names):
                     read += batch.num_rows
                     yield batch
                 if names and read != rows:  # as of pages that say so

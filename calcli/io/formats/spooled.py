@@ -79,12 +79,12 @@ def reader_of(data: bytes) -> Any:
     return pa.BufferReader(copy)
 
 
-def parsed(parts: Iterator[bytes], name: str, parse: Callable[[bytes, Any], Any]) -> Table:
+def parsed(blocks: Iterator[bytes], name: str, parse: Callable[[bytes, Any], Any]) -> Table:
     """Return the table of a text: in memory if it is one part, else in a temporary file, gone with the table.
 
     Parameters
     ----------
-    parts
+    blocks
         Of the text.
     name
         What to call it.
@@ -99,18 +99,18 @@ def parsed(parts: Iterator[bytes], name: str, parse: Callable[[bytes, Any], Any]
         If a part cannot be parsed, or only all parts together may tell what they are.
     """
     try:
-        first = parse(next(parts, b""), None)
-        second = next(parts, None)
+        table_ = parse(next(blocks, b""), None)
+        second = next(blocks, None)
         if second is None:
-            return in_memory(name, first)
+            return in_memory(name, table_)
         file = _Spool()
-        done = [file.written(first)]
-        schemas = [first.schema]
+        written = [file.written(table_)]
+        schemas = [table_.schema]
         while second is not None:
-            table = parse(second, first.schema)
+            table = parse(second, table_.schema)
             schemas.append(table.schema)
-            done.append(file.written(table))
-            second = next(parts, None)
+            written.append(file.written(table))
+            second = next(blocks, None)
         schema = pa.unify_schemas(list(dict.fromkeys(schemas)), promote_options="permissive")
         for fromkey in dict.fromkeys(schemas):
             aligned_table(pa.Table.from_batches([], fromkey), schema)
@@ -125,7 +125,7 @@ def parsed(parts: Iterator[bytes], name: str, parse: Callable[[bytes, Any], Any]
 
     def read(columns: Sequence[str], _: int | None) -> Iterator[Any]:
         wanted = pa.schema([schema.field(name) for name in columns])
-        for part in done:
+        for part in written:
             yield from aligned_table(file.read(part), wanted).to_batches()
 
-    return Table(Place(((name, sum(part.rows for part in done)),)), schema, read)
+    return Table(Place(((name, sum(part.rows for part in written)),)), schema, read)

@@ -70,7 +70,7 @@ class Frame:
         """The kept columns, a pyarrow.Schema."""
         import pyarrow as pa
 
-        return pa.schema([one for one in self.whole if one.name not in self.names], self.whole.metadata)
+        return pa.schema([field for field in self.whole if field.name not in self.names], self.whole.metadata)
 
     def schema(self, *, decoded: bool) -> Any:
         """Return the pyarrow.Schema of the output, columns of codes (dictionaries) decoded or not."""
@@ -78,8 +78,8 @@ class Frame:
 
         mark = {MARK: self.mark.encode()} if self.mark else {}
         if not decoded:
-            said = metadata_with(self.whole.metadata, self.whole.names, self.new)
-            return self.whole.with_metadata({**(said or {}), **mark} or None)
+            metadata = metadata_with(self.whole.metadata, self.whole.names, self.new)
+            return self.whole.with_metadata({**(metadata or {}), **mark} or None)
         return pa.schema(
             [f.with_type(f.type.value_type) if pa.types.is_dictionary(f.type) else f for f in self.whole],
             {**(self.whole.metadata or {}), **mark} or None,
@@ -101,17 +101,17 @@ class Frame:
         else:
             columns = [of_numbers(column) for column in np.ascontiguousarray(scores.T)]
         new = dict(zip(self.names, columns, strict=True))
-        written = [new[one.name] if one.name in new else beside.column(one.name) for one in schema]
-        cast = [column.cast(one.type) for column, one in zip(written, schema, strict=True)]
+        written = [new[field.name] if field.name in new else beside.column(field.name) for field in schema]
+        cast = [column.cast(field.type) for column, field in zip(written, schema, strict=True)]
         return pa.RecordBatch.from_arrays(cast, schema=schema)
 
 
-def inserted(others: Any, at: int, names: Sequence[str]) -> Any:
+def inserted(fields: Any, at: int, names: Sequence[str]) -> Any:
     """Return a pyarrow.Schema of kept columns, with new ones of numbers behind the first `at`."""
     import pyarrow as pa
 
     new = [pa.field(name, pa.float64()) for name in names]
-    return pa.schema([*list(others)[:at], *new, *list(others)[at:]], others.metadata)
+    return pa.schema([*list(fields)[:at], *new, *list(fields)[at:]], fields.metadata)
 
 
 class Writer(ABC):
@@ -163,10 +163,10 @@ def output_format(target: str, stored: str) -> Format:
     path = path_of(target)
     if path.is_dir():
         raise InputError(f"{target} is a folder; expected the name of a file after -o")
-    known = named_format(path)
-    if known.log:
+    file_format = named_format(path)
+    if file_format.log:
         raise UsageError(f"{path}: {path.suffix} files are logs, which are read and not written")
-    return known
+    return file_format
 
 
 @contextmanager
@@ -206,11 +206,11 @@ def open_writer(target: str, form: Format, frame: Frame) -> Iterator[Writer]:
             writer.end()
             sink.flush()
     except pa.ArrowException as error:
-        said = " ".join(str(error).split()).rstrip(".")
-        what = f"{target} cannot be written as {form.name}"
+        reason = " ".join(str(error).split()).rstrip(".")
+        fault = f"{target} cannot be written as {form.name}"
         if path is None:
-            what = f"standard output cannot be written as {form.name if form.text else 'Arrow stream'}"
-        raise InputError(f"{what}: {said}; choose another format with -o") from error
+            fault = f"standard output cannot be written as {form.name if form.text else 'Arrow stream'}"
+        raise InputError(f"{fault}: {reason}; choose another format with -o") from error
 
 
 def _opened(path: Path) -> BinaryIO:

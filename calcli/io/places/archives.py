@@ -103,7 +103,7 @@ def _only_member(path: Path, name: str) -> bytes:
     """Return the one file in a zip archive, besides what macOS puts there."""
     with naming_faults(f"{name} {TRUNCATED}"), zipfile.ZipFile(path) as archive:
         members = [
-            one for one in archive.infolist() if not (one.is_dir() or one.filename.startswith("__MACOSX"))
+            info for info in archive.infolist() if not (info.is_dir() or info.filename.startswith("__MACOSX"))
         ]
         if len(members) != 1:
             raise InputError(f"{name} holds {len(members)} files; expected one; unpack it")
@@ -119,14 +119,14 @@ def _refuse_gzip_bomb(path: Path, name: str) -> None:
     packed = path.stat().st_size
     with path.open("rb") as file:
         file.seek(max(0, packed - 4))
-        said = int.from_bytes(file.read(4), "little")
-    counted, most = 0, _most(packed)
-    if said > most:
+        declared = int.from_bytes(file.read(4), "little")
+    counted, limit = 0, _most(packed)
+    if declared > limit:
         with naming_faults(f"{name} {TRUNCATED}"), gzip.open(path) as file:
-            while counted <= most and (part := file.read(1 << 20)):
+            while counted <= limit and (part := file.read(1 << 20)):
                 counted += len(part)
-    if counted > most:
-        refuse_bomb(name, said, packed)
+    if counted > limit:
+        refuse_bomb(name, declared, packed)
 
 
 def stored_content(archive: bytes | memoryview, entry: zipfile.ZipInfo) -> memoryview:

@@ -26,13 +26,13 @@ PLAIN: tuple[tuple[Callable[[Any], bool], Callable[[Any], Any]], ...] = (
 
 
 @contextmanager
-def arrow_errors(name: str, what: str) -> Iterator[None]:
+def arrow_errors(name: str, kind: str) -> Iterator[None]:
     """Turn what pyarrow says about a damaged file into an InputError."""
     try:
         yield
     except (pa.ArrowException, OSError, UnicodeError) as error:
-        said = " ".join(str(error).split())
-        raise InputError(f"{name} is not a complete and valid {what}: {said.rstrip('.')}") from error
+        reason = " ".join(str(error).split())
+        raise InputError(f"{name} is not a complete and valid {kind}: {reason.rstrip('.')}") from error
 
 
 def column_of(values: Sequence[Any]) -> Any:
@@ -55,7 +55,7 @@ def by_keys(kind: Any, values: Iterable[Any], levels: int = LEVELS) -> Any:
         places = {key: place for place, key in enumerate(dict.fromkeys(chain.from_iterable(objects)))}
         fields = sorted(kind, key=lambda field: places.get(field.name, 0))
         types = [
-            by_keys(field.type, (one.get(field.name) for one in objects), levels - 1) for field in fields
+            by_keys(field.type, (item.get(field.name) for item in objects), levels - 1) for field in fields
         ]
         return pa.struct([field.with_type(type_) for field, type_ in zip(fields, types, strict=True)])
     if pa.types.is_list(kind) and pa.types.is_nested(kind.value_type):
@@ -90,7 +90,7 @@ def readable(schema: Any) -> Any:
 
 def _has_views(field: Any) -> bool:
     kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
-    within = [_has_views(one) for one in _inner(kind)] if field.name is not None else []
+    within = [_has_views(inner) for inner in _inner(kind)] if field.name is not None else []
     return pa.types.is_string_view(kind) or pa.types.is_binary_view(kind) or any(within)
 
 
@@ -102,11 +102,11 @@ def _without_views(field: Any) -> Any:
         value = _without_views(pa.field("", kind.value_type)).type
         return field.with_type(pa.dictionary(kind.index_type, value, kind.ordered))
     if types.is_struct(kind):
-        return field.with_type(pa.struct([_without_views(one) for one in _inner(kind)]))
+        return field.with_type(pa.struct([_without_views(inner) for inner in _inner(kind)]))
     if types.is_fixed_size_list(kind):
         return field.with_type(pa.list_(_without_views(kind.value_field), kind.list_size))
-    for known, plain in PLAIN:
-        if known(kind):
+    for is_view, plain in PLAIN:
+        if is_view(kind):
             return field.with_type(plain(kind))
     return field
 
@@ -124,10 +124,10 @@ def refuse_repeated_fields(schema: Any, name: str) -> None:
     waiting = [(field.name, field.type) for field in schema if field.type.num_fields]
     for column, kind in waiting:
         inner = list(_inner(kind))
-        repeated = [field for field, count in Counter(one.name for one in inner).items() if count > 1]
+        repeated = [field for field, count in Counter(child.name for child in inner).items() if count > 1]
         if repeated:
             raise InputError(
                 f"{name}: column {column} has more than one field named {listed(repeated)}; "
                 "rename all but one"
             )
-        waiting += [(column, one.type) for one in inner]
+        waiting += [(column, child.type) for child in inner]

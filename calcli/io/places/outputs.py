@@ -79,15 +79,15 @@ def refuse_folders(*paths: str | None) -> None:
             raise InputError(IS_FOLDER.format(path))
 
 
-def refuse_nowhere(*paths: str | None, made: str | None = None) -> None:
+def refuse_nowhere(*paths: str | None, new_folder: str | None = None) -> None:
     """Raise an InputError for a file in a folder that is not there, before anything is written elsewhere.
 
-    A folder that will be `made` is taken to be there.
+    A folder that will be `new_folder` is taken to be there.
     """
     for path in paths:
         if path is None or isinstance(where := path_of(path), Remote) or where.parent.exists():
             continue
-        if made is None or Path(made) not in where.parents:
+        if new_folder is None or Path(new_folder) not in where.parents:
             raise InputError(f"{path} cannot be written: {os.strerror(errno.ENOENT)}; choose another place")
 
 
@@ -107,8 +107,8 @@ def atomic_path(path: str | Path | Remote) -> Iterator[Path]:
     if isinstance(where := path_of(path), Remote):
         where.require_writable()
         with together() as waiting:
-            made = waiting.left.enter_context(tempfile.TemporaryDirectory(prefix="calcli-"))
-            yield (only := Path(made) / where.name)
+            scratch = waiting.left.enter_context(tempfile.TemporaryDirectory(prefix="calcli-"))
+            yield (only := Path(scratch) / where.name)
             waiting.sent.append(lambda: where.upload(only))
         return
     path = where
@@ -136,11 +136,11 @@ def atomic_path(path: str | Path | Remote) -> Iterator[Path]:
 
 
 @contextmanager
-def _naming_faults(path: str | Path, what: str = "", mend: str = "choose another place") -> Iterator[None]:
+def _naming_faults(path: str | Path, note: str = "", mend: str = "choose another place") -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise InputError(f"{path} cannot be written{what}: {error.strerror or error}; {mend}") from error
+        raise InputError(f"{path} cannot be written{note}: {error.strerror or error}; {mend}") from error
 
 
 @contextmanager
@@ -150,9 +150,9 @@ def _naming_full_disks(path: str | Path) -> Iterator[None]:
         yield
     except OSError as error:
         if error.errno in FULL or (error.errno is None and "requested and" in str(error)):  # numpy's words
-            said = os.strerror(error.errno or errno.ENOSPC)
+            reason = os.strerror(error.errno or errno.ENOSPC)
             raise InputError(
-                f"{path} cannot be written: {said}; make room, or choose another place"
+                f"{path} cannot be written: {reason}; make room, or choose another place"
             ) from error
         raise
 
@@ -237,18 +237,18 @@ def filled_folder(path: str | Path) -> Iterator[Path]:
         return
     path = where
     with together() as waiting:
-        made = waiting.left.enter_context(ExitStack())  # folders, which stay if all goes well
+        made_folders = waiting.left.enter_context(ExitStack())  # folders, which stay if all goes well
         home = Path(os.path.realpath(path))
         with _naming_faults(path, *AS_FOLDER):
-            _make(home, made)
+            _make(home, made_folders)
             temporary = home / f".calcli-{token_hex(4)}"
             waiting.left.callback(_surely, _remove_tree, temporary)
             temporary.mkdir(0o700)
         with _naming_full_disks(path), _kept_by(None):
             yield temporary
         with _naming_full_disks(path):
-            _move(temporary, path, made)
-        waiting.moves.append(made.pop_all)
+            _move(temporary, path, made_folders)
+        waiting.moves.append(made_folders.pop_all)
 
 
 def _upload(filled: Path, where: Remote) -> None:

@@ -55,9 +55,9 @@ def path_of(path: str | Path | Remote) -> AnyPath:
         if not str(path).isascii() and UNREADABLE.search(str(path)):
             raise InputError(f"{path}: the name of the file is not text in UTF-8; rename it")
         return Path(path)
-    scheme, _, rest = str(path).partition("://")
+    scheme, _, remainder = str(path).partition("://")
     if scheme.lower() in ("file", "local"):
-        if "\0" in (text := unquote(rest)):
+        if "\0" in (text := unquote(remainder)):
             raise UsageError(f"{path}: no file has a NUL in its name")
         return Path(text)
     return Remote(without_secrets(str(path)))
@@ -147,9 +147,9 @@ class Remote:
         """Return what is called the same, with another ending."""
         return self.parent / self._pure.with_suffix(suffix).name
 
-    def relative_to(self, other: object) -> PurePosixPath:
+    def relative_to(self, parent: object) -> PurePosixPath:
         """Return the way from a folder."""
-        return PurePosixPath(self.url.removeprefix(str(other)).lstrip("/"))
+        return PurePosixPath(self.url.removeprefix(str(parent)).lstrip("/"))
 
     def exists(self) -> bool:
         """Tell whether there is such a thing."""
@@ -267,13 +267,13 @@ class Remote:
                 f"{self.url} is given with a login; expected it where other tools look for it, as in the "
                 "environment, a profile or a role"
             )
-        scheme, _, rest = self.url.partition("://")
+        scheme, _, remainder = self.url.partition("://")
         return url_to_fs(
-            f"{scheme}://{login}{'@' if login else ''}{rest}{query}", **OPTIONS.get(self.scheme, {})
+            f"{scheme}://{login}{'@' if login else ''}{remainder}{query}", **OPTIONS.get(self.scheme, {})
         )
 
     @contextmanager
-    def _naming_faults(self, done: str = "read") -> Iterator[None]:
+    def _naming_faults(self, action: str = "read") -> Iterator[None]:
         """Say what is wrong in words of our own: those of libraries may hold keys."""
         try:
             yield
@@ -286,7 +286,7 @@ class Remote:
             status = getattr(cause, "status", None)
             if isinstance(fault, PermissionError) or status in (401, 403):
                 raise InputError(
-                    f"{self.url} cannot be {done}: access is refused; log in as for other tools, by the "
+                    f"{self.url} cannot be {action}: access is refused; log in as for other tools, by the "
                     "environment, a profile or a role"
                 ) from None
             if self._is_missing(fault):
@@ -294,7 +294,7 @@ class Remote:
             if str(fault).startswith("Protocol not known"):
                 raise UsageError(f"{self.url}: {self.scheme}:// is not a known kind of URL") from None
             number = f" {status}" if isinstance(status, int) else ""
-            raise InputError(f"{self.url} cannot be {done}: {type(cause).__name__}{number}") from None
+            raise InputError(f"{self.url} cannot be {action}: {type(cause).__name__}{number}") from None
 
     def _is_missing(self, fault: Exception) -> bool:
         """Tell whether there is no such file; on the web that is said of servers, too, that do not answer."""
@@ -404,28 +404,28 @@ def kept() -> dict[str, tuple[str, str]]:
     return dict(_secrets)
 
 
-def recall(known: Mapping[str, tuple[str, str]]) -> None:
+def recall(secrets: Mapping[str, tuple[str, str]]) -> None:
     """Keep what `secrets` returned in another process."""
-    _secrets.update(known)
+    _secrets.update(secrets)
 
 
 def _shown(match: re.Match[str]) -> str:
-    scheme, login, rest, query = match[1], match[2] or "", match[3], match[4] or ""
+    scheme, login, place, query = match[1], match[2] or "", match[3], match[4] or ""
     web = scheme.lower().rpartition("::")[2] in WEB
     if login and not web and ":" not in login:
-        rest, login = f"{login}@{rest}", ""  # a user, or the container of an account
+        place, login = f"{login}@{place}", ""  # a user, or the container of an account
     if query and not web:
-        rest, query = f"{rest}{query}", ""
-    shown = f"{scheme}://{rest}"
-    if (login or query) and _secrets.setdefault(shown, (login, query)) != (login, query):
-        raise UsageError(f"{shown} is given with different logins or queries; expected one of them at a time")
-    return shown
+        place, query = f"{place}{query}", ""
+    url = f"{scheme}://{place}"
+    if (login or query) and _secrets.setdefault(url, (login, query)) != (login, query):
+        raise UsageError(f"{url} is given with different logins or queries; expected one of them at a time")
+    return url
 
 
-def secret_of(shown: str) -> tuple[str, str]:
+def secret_of(url: str) -> tuple[str, str]:
     """Return the login, that of a folder for what is in it, and the query of a URL."""
-    login, query = _secrets.get(shown, ("", ""))
+    login, query = _secrets.get(url, ("", ""))
     if not login:
-        above = (secret for folder, secret in _secrets.items() if shown.startswith(f"{folder}/"))
+        above = (secret for folder, secret in _secrets.items() if url.startswith(f"{folder}/"))
         login = next(above, ("", ""))[0]
     return login, query
