@@ -64,13 +64,13 @@ def make(evaluations: Evaluations, view: View) -> Made:
 
 def caption(results: Mapping[str, CalibrationMap], classes: Sequence[str] = ()) -> str:
     """Say what is drawn."""
-    first = next(iter(results.values()))
-    scaled = ", both in log-odds" if first.lens == "class-1" else ""
-    text = words(first.lens, classes)
+    map_ = next(iter(results.values()))
+    scaled = ", both in log-odds" if map_.lens == "class-1" else ""
+    text = words(map_.lens, classes)
     score = text.said.partition(" ")[0]
-    looked = f"{first.bins.count.sum():,}"
-    if first.bins.count.sum() < first.all_rows:
-        looked += f" of {first.all_rows:,}"
+    looked = f"{map_.bins.count.sum():,}"
+    if map_.bins.count.sum() < map_.all_rows:
+        looked += f" of {map_.all_rows:,}"
     return (
         f"Line: the {text.said} after calibration against the {score} before{scaled}. Circles: "
         f"{text.observed} in {BINS} bins of equal width there, their area by the number of rows, faint "

@@ -34,10 +34,10 @@ def make(evaluations: Evaluations, view: View) -> Made:
     """Return the figure, and the reliability of the classes of each system."""
     require_same_classes(evaluations)
     results = {system: _of(evaluation) for system, evaluation in evaluations.items()}
-    figure, drawn = class_wise(results), caption(results)
+    figure, text = class_wise(results), caption(results)
     if len(next(iter(results.values())).classes) > SMALL_MULTIPLES:
-        drawn += chance_note(figure, evaluations)
-    return figure, results, drawn
+        text += chance_note(figure, evaluations)
+    return figure, results, text
 
 
 def _of(evaluation: Evaluation) -> ClassReliability:
@@ -49,16 +49,16 @@ def _of(evaluation: Evaluation) -> ClassReliability:
 
 def caption(results: Mapping[str, ClassReliability]) -> str:
     """Say what is drawn."""
-    first = next(iter(results.values()))
-    what = (
-        f"For each class, observed frequency against predicted probability in {len(first.edges) - 1} "
+    result_ = next(iter(results.values()))
+    text = (
+        f"For each class, observed frequency against predicted probability in {len(result_.edges) - 1} "
         "equal-width bins; the number beside its name is its ECE, which is above 0 by chance alone. "
     )
-    if len(first.classes) <= SMALL_MULTIPLES:
-        return what + f"Bins of fewer than {FEW_ROWS} rows are faint."
+    if len(result_.classes) <= SMALL_MULTIPLES:
+        return text + f"Bins of fewer than {FEW_ROWS} rows are faint."
     described = "; ".join(f"{name}: {_counted(result)}" for name, result in results.items())
     return (
-        f"{what}Cells: gray with rows, white without, colored where predicted minus observed exceeds chance, "
+        f"{text}Cells: gray with rows, white without, colored where predicted minus observed exceeds chance, "
         f"corrected for the number of cells (5%). {described}."
     )
 
@@ -88,9 +88,9 @@ def _small_multiples(results: Mapping[str, ClassReliability], order: NDArray[np.
     columns = min(count, 2 if count <= 4 else math.ceil(math.sqrt(count * 1.4)))
     rows = math.ceil(count / columns)
     size = 1.6 if columns == 2 else 1.15
-    figure, parts = _parts(len(results), columns * size + 0.3, rows * (size + 0.12) + 0.6)
+    figure, subfigures = _parts(len(results), columns * size + 0.3, rows * (size + 0.12) + 0.6)
     names = titles(results)
-    for part, (name, result) in zip(parts, results.items(), strict=False):
+    for part, (name, result) in zip(subfigures, results.items(), strict=False):
         grid = part.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
         called = titles(result.classes, 20 if columns == 2 else 10)
         for axes, k in zip(grid.flat, order, strict=False):
@@ -108,8 +108,8 @@ def _small_multiples(results: Mapping[str, ClassReliability], order: NDArray[np.
         )
         part.supxlabel("Predicted probability of the class", fontsize=7.5)
         part.supylabel("Observed frequency of the class", fontsize=7.5)
-    shown = [*key(words("class-wise")), *thin_key(result.thin for result in results.values())]
-    figure.legend(handles=shown, loc="outside upper center", ncols=3 if len(shown) == 3 else 2)
+    handles = [*key(words("class-wise")), *thin_key(result.thin for result in results.values())]
+    figure.legend(handles=handles, loc="outside upper center", ncols=3 if len(handles) == 3 else 2)
     return figure
 
 
@@ -121,16 +121,16 @@ def _ordered(name: str, results: Mapping[str, ClassReliability]) -> str:
     return "largest first" if name == next(iter(results)) else "in the same order"
 
 
-def _heat_maps(results: Mapping[str, ClassReliability], shown: NDArray[np.intp]) -> Figure:
-    rows = len(shown)
-    figure, parts = _parts(len(results), 4.6, 1.5 + 0.085 * rows)
+def _heat_maps(results: Mapping[str, ClassReliability], order: NDArray[np.intp]) -> Figure:
+    rows = len(order)
+    figure, subfigures = _parts(len(results), 4.6, 1.5 + 0.085 * rows)
     limit = _range(results.values())
     names = titles(results)
-    for part, (name, result) in zip(parts, results.items(), strict=False):
+    for part, (name, result) in zip(subfigures, results.items(), strict=False):
         axes = part.subplots()
-        _cells(axes, result, shown, limit)
-        called = titles([result.classes[k] for k in shown], 16)
-        labels = [f"{called[result.classes[k]]}  {number(result.error[k])}" for k in shown]
+        _cells(axes, result, order, limit)
+        called = titles([result.classes[k] for k in order], 16)
+        labels = [f"{called[result.classes[k]]}  {number(result.error[k])}" for k in order]
         axes.set_yticks(np.arange(rows) + 0.5, labels, fontsize=5)
         axes.set(xlim=(0, 1), ylim=(rows, 0), xlabel="Predicted probability of the class")
         axes.tick_params(axis="y", length=0)
@@ -168,9 +168,9 @@ def _range(results: Iterable[ClassReliability]) -> float:
     return max(LEAST_RANGE, float(np.quantile(gaps, 0.95)))
 
 
-def _cells(axes: Axes, result: ClassReliability, shown: NDArray[np.intp], limit: float) -> None:
-    gap, beyond = result.gap[shown], result.beyond_chance[shown]
-    filled, middle = result.bins.count[shown] > 0, (result.edges[:-1] + result.edges[1:]) / 2
+def _cells(axes: Axes, result: ClassReliability, order: NDArray[np.intp], limit: float) -> None:
+    gap, beyond = result.gap[order], result.beyond_chance[order]
+    filled, middle = result.bins.count[order] > 0, (result.edges[:-1] + result.edges[1:]) / 2
     colored = np.clip(0.5 + 0.5 * gap / limit, 0, 1)
     for cells, color in ((filled & ~beyond, BAR), (beyond, GAPS(colored[beyond]))):
         row, column = np.nonzero(cells)
@@ -178,10 +178,10 @@ def _cells(axes: Axes, result: ClassReliability, shown: NDArray[np.intp], limit:
         boxes(axes, x, y, facecolor=color, edgecolor="white", linewidth=0.2)
     row, column = np.nonzero(filled)
     counts, scores, seen = (
-        table[shown][filled] for table in (result.bins.count, result.mean_score, result.frequency)
+        table[order][filled] for table in (result.bins.count, result.mean_score, result.frequency)
     )
     texts = [
-        f"{result.classes[shown[k]]}, {low:.4g} to {high:.4g}: {rows:,} rows\n{score_words(mean, frequency)}"
+        f"{result.classes[order[k]]}, {low:.4g} to {high:.4g}: {rows:,} rows\n{score_words(mean, frequency)}"
         for k, low, high, rows, mean, frequency in zip(
             row, result.edges[column], result.edges[column + 1], counts, scores, seen, strict=True
         )

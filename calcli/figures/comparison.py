@@ -57,8 +57,8 @@ def changes(systems: Mapping[str, Mapping[str, Difference]]) -> Figure:
             axes.hlines(y, low, high, color=color, linewidth=1.6)
             axes.plot(one.value, y, marker="D" if marked else "o", markersize=4, color=color)
             axes.text(1.02, y, one.verdict, transform=axes.get_yaxis_transform(), va="center", fontsize=6.8)
-            said = f"{drawn(one.value)}, {drawn(low)} to {drawn(high)}"
-            tell(axes, (low, high), (y - 0.4, y + 0.4), [f"{name}, {metric}\n{said}\n{one.verdict}"])
+            ends_text = f"{drawn(one.value)}, {drawn(low)} to {drawn(high)}"
+            tell(axes, (low, high), (y - 0.4, y + 0.4), [f"{name}, {metric}\n{ends_text}\n{one.verdict}"])
         axes.axvline(0, color=MUTED, linewidth=0.9, dashes=(4, 2))
         room = 0.06 * (max(ends) - min(ends)) or 1
         axes.set(xlim=(min(ends) - room, max(ends) + room), ylim=(len(differences) - 0.4, -0.6))
@@ -95,7 +95,7 @@ def curves(results: Mapping[str, Curve], classes: Sequence[str] = ()) -> Figure:
     text = words(next(iter(results.values())).lens, classes)
     axes.set(xlabel=text.score, ylabel=text.frequency)
     tell_curves(
-        axes, "score", {names[name]: (one.score, {"": one.frequency}) for name, one in results.items()}
+        axes, "score", {names[name]: (curve.score, {"": curve.frequency}) for name, curve in results.items()}
     )
     figure.legend(loc="outside upper center", ncols=2, handlelength=2.4)
     return figure

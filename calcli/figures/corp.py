@@ -71,17 +71,17 @@ def make_curves(kind: Callable[..., Curve], evaluations: Evaluations, view: View
 
 def caption(results: Mapping[str, Curve], seed: int, classes: Sequence[str] = ()) -> str:
     """Say what is drawn."""
-    first = next(iter(results.values()))
-    text = words(first.lens, classes)
+    curve = next(iter(results.values()))
+    text = words(curve.lens, classes)
     score = text.said.partition(" ")[0]
-    made = f"isotonic regression (CORP), dotted across gaps of more than {WIDE_GAP:g} without rows"
-    if first.bandwidth is not None:
-        made = (
+    method = f"isotonic regression (CORP), dotted across gaps of more than {WIDE_GAP:g} without rows"
+    if curve.bandwidth is not None:
+        method = (
             f"a Gaussian kernel over the log-odds of the {score} that smooths the gap, its bandwidth by "
             f"leave-one-out cross-validation of the Brier score; dotted where it holds under {FEW_ROWS} rows"
         )
     thinned = (
-        f"some rows, at most {TICKS} each" if first.rows > len(first.misses) + len(first.hits) else "rows"
+        f"some rows, at most {TICKS} each" if curve.rows > len(curve.misses) + len(curve.hits) else "rows"
     )
     gray = (
         f" Gray: the middle {BAND:.0%} of {CURVE_DRAWS} such curves of outcomes drawn from the "
@@ -89,7 +89,7 @@ def caption(results: Mapping[str, Curve], seed: int, classes: Sequence[str] = ()
     )
     described = ", ".join(f"{name}: smooth ECE {number(result.error)}" for name, result in results.items())
     return (
-        f"Line: {text.observed} against {text.said} by {made}.{gray if first.has_band else ''} "
+        f"Line: {text.observed} against {text.said} by {method}.{gray if curve.has_band else ''} "
         f"Ticks: {thinned}, evenly thinned, with the outcome above and without it below. Bottom: share of "
         f"the rows in {SHARES} bins. {described}."
     )
@@ -122,9 +122,9 @@ def reliability_curve(results: Mapping[str, Curve], classes: Sequence[str] = ())
         if is_leftmost(axes):
             axes.set_ylabel(text.frequency)
             below.set_ylabel("Share of rows")
-    made = "isotonic (CORP)" if result.bandwidth is None else "kernel"
+    method = "isotonic (CORP)" if result.bandwidth is None else "kernel"
     handles = [
-        Line2D([], [], label=f"{text.overall}, {made}", **CURVE),
+        Line2D([], [], label=f"{text.overall}, {method}", **CURVE),
         *[Patch(facecolor=BAR, label=f"{BAND:.0%} if calibrated")][: result.has_band],
         Line2D([], [], label="too few rows", **UNTOLD),
         Line2D([], [], label="some rows", marker="|", linestyle="", color=INK, markersize=5),
@@ -143,8 +143,8 @@ def _curve(axes: Axes, result: Curve) -> None:
     axes.plot(result.score, result.frequency, **UNTOLD, rasterized=many, clip_on=False)
     frequency = np.where(result.supported, result.frequency, np.nan)
     axes.plot(result.score, frequency, **CURVE, rasterized=many, clip_on=False)
-    beside = np.pad(result.supported, 1)
-    alone = result.supported & ~beside[:-2] & ~beside[2:]  # of which a line shows nothing
+    supported = np.pad(result.supported, 1)
+    alone = result.supported & ~supported[:-2] & ~supported[2:]  # of which a line shows nothing
     axes.plot(result.score[alone], frequency[alone], color=UNDER, marker="o", markersize=2.5, linestyle="")
     inside = axes.get_xaxis_transform()  # at the edges, whatever part is shown
     ticks: Look = {"color": INK, "linewidth": 0.4, "alpha": 0.6, "transform": inside}

@@ -57,10 +57,10 @@ def make(evaluations: Evaluations, view: View) -> Made:
 
 def caption(results: Mapping[str, Reliability], draws: int, seed: int, classes: Sequence[str] = ()) -> str:
     """Say what is drawn."""
-    first = next(iter(results.values()))
-    text = words(first.lens, classes)
+    result = next(iter(results.values()))
+    text = words(result.lens, classes)
     return (
-        f"Marks: mean {text.said} minus {text.observed} in {binning_words(first)}, colored where "
+        f"Marks: mean {text.said} minus {text.observed} in {binning_words(result)}, colored where "
         f"it exceeds chance, corrected for the number of bins (5%). Gray bars: the middle {BAND:.0%} of that "
         f"difference in {draws} data sets whose outcomes are drawn from the {text.several} (seed {seed}); of "
         f"calibrated probabilities one mark in ten lies outside. Bins of fewer than {FEW_ROWS} rows are "

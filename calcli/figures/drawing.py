@@ -65,7 +65,7 @@ class View(ViewSettings):
         return brief(self)
 
 
-def viewed(view: View, **given: Any) -> View:
+def viewed(view: View, **options: Any) -> View:
     """Return a view with other settings.
 
     Raises
@@ -73,8 +73,8 @@ def viewed(view: View, **given: Any) -> View:
     UsageError
         If the value of one is wrong.
     """
-    settings = {name: given.pop(name) for name in declared(ViewSettings) if name in given}
-    return replace(view, **checked(ViewSettings, settings, "keyword"), **given)
+    settings = {name: options.pop(name) for name in declared(ViewSettings) if name in options}
+    return replace(view, **checked(ViewSettings, settings, "keyword"), **options)
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,19 +163,19 @@ def draw(name: str, evaluations: Evaluations, view: View | None = None) -> Drawi
     if kind.chance == "draws" and not _independent(evaluations):
         view = replace(view, draws=0)
     module = import_module(f"calcli.figures.{kind.name.replace('-', '_')}")
-    figure, results, drawn = module.make(evaluations, view)
+    figure, results, text = module.make(evaluations, view)
     tables: Tables = {}
-    beside: Tables = {}
+    subtables: Tables = {}
     for key, result in results.items():
-        for what, table in result.tables().items():
-            if what:
-                beside[f"{key}, {what}"] = table
+        for part, table in result.tables().items():
+            if part:
+                subtables[f"{key}, {part}"] = table
             else:
                 tables[key] = table
     if kind.footed:
         footed(figure, _size(evaluations))
     title = f"{kind.title} of {_named(evaluations)}"
-    return Drawing(figure, tables | beside, kind.name, title, f"{title}. {drawn}")
+    return Drawing(figure, tables | subtables, kind.name, title, f"{title}. {text}")
 
 
 def chance_note(figure: Figure, evaluations: Evaluations) -> str:
@@ -235,9 +235,9 @@ def _named(evaluations: Evaluations) -> str:
 def _size(evaluations: Evaluations) -> str:
     """Say how many rows systems have."""
     rows = [evaluation.predictions.n_rows for evaluation in evaluations.values()]
-    least, most = min(rows), max(rows)
-    each = " each" if len(rows) > 1 else ""
-    return f"n = {least:,}{each}" if least == most else f"n = {least:,} to {most:,}"
+    least, largest = min(rows), max(rows)
+    suffix = " each" if len(rows) > 1 else ""
+    return f"n = {least:,}{suffix}" if least == largest else f"n = {least:,} to {largest:,}"
 
 
 def standard_set(evaluation: Evaluation, folder: str | os.PathLike[str]) -> dict[Path, str]:
@@ -316,12 +316,12 @@ def shared_classes(evaluations: Evaluations) -> Sequence[str]:
 
 def _said(evaluation: Evaluation) -> tuple[str, ...]:
     predictions = evaluation.predictions
-    *others, last = predictions.classes
-    return (*others, event_name(last, predictions.provenance.labels) if len(others) == 1 else last)
+    *negatives, last = predictions.classes
+    return (*negatives, event_name(last, predictions.provenance.labels) if len(negatives) == 1 else last)
 
 
 def require_same_classes(evaluations: Evaluations) -> None:
     """Raise an InputError if systems have other classes than the first one."""
-    first, *others = (evaluation.predictions for evaluation in evaluations.values())
-    for other in others:
-        require_classes(other, first.classes, first.provenance.path)
+    reference, *systems = (evaluation.predictions for evaluation in evaluations.values())
+    for predictions in systems:
+        require_classes(predictions, reference.classes, reference.provenance.path)

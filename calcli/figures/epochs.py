@@ -60,7 +60,7 @@ def make(evaluations: Evaluations, view: View) -> Made:
     series = courses(systems, view.smooth, p_values=view.p_values, runs=view.seeds, chosen=chosen)
     defaults = next(iter(evaluations.values())).settings.defaults
     panels = [[str(metric) for metric in parse_metrics(panel, defaults)] for panel in view.panels]
-    panels = [more for panel in panels for more in (panel, list(map(p_of, panel)))]
+    panels = [metrics for panel in panels for metrics in (panel, list(map(p_of, panel)))]
     return epochs(series, panels, view.smooth, words), series.named(), CAPTION
 
 
@@ -84,26 +84,26 @@ def epochs(
     selected
         How the marked files were chosen on another set, in words.
     """
-    shown = [[name for name in panel if name in series.courses] for panel in panels]
-    shown = [panel for panel in shown if panel] or [[name] for name in series.courses]
-    columns = min(len(shown), 3)
-    rows = math.ceil(len(shown) / columns)
-    width = 2.3 if max(map(len, shown)) == 1 else 3.1
+    subplots = [[name for name in panel if name in series.courses] for panel in panels]
+    subplots = [panel for panel in subplots if panel] or [[name] for name in series.courses]
+    columns = min(len(subplots), 3)
+    rows = math.ceil(len(subplots) / columns)
+    width = 2.3 if max(map(len, subplots)) == 1 else 3.1
     names = [name for name in series.names if name]
-    more = LINE * max(0, math.ceil(len(names) / KEYS) - 1)
-    figure = new_figure(max(COLUMN, width * columns), (1.75 if width < 3 else 2.6) * rows + 0.35 + more)
+    key_height = LINE * max(0, math.ceil(len(names) / KEYS) - 1)
+    figure = new_figure(max(COLUMN, width * columns), (1.75 if width < 3 else 2.6) * rows + 0.35 + key_height)
     grid = figure.subplots(rows, columns, sharex=True, squeeze=False)
-    for axes, panel in zip(grid.flat, shown, strict=False):
+    for axes, panel in zip(grid.flat, subplots, strict=False):
         _panel(axes, [series.courses[name] for name in panel], figure.get_figwidth() / columns)
-    for axes in list(grid.flat)[len(shown) :]:
+    for axes in list(grid.flat)[len(subplots) :]:
         axes.set_visible(False)
     for column in range(columns):
-        grid[(len(shown) - 1 - column) // columns, column].tick_params(labelbottom=True)
+        grid[(len(subplots) - 1 - column) // columns, column].tick_params(labelbottom=True)
     every = [course for several in series.courses.values() for course in several]
     below = _below(every, smoothing, selected, numbered=series.numbered)
     figure.supxlabel(textwrap.fill(below, int(LETTERS * figure.get_figwidth())), fontsize=7)
     if names:
-        alone = all(len(panel) == 1 for panel in shown)
+        alone = all(len(panel) == 1 for panel in subplots)
         _legend(figure, names, colored=alone)
     return figure
 
@@ -112,7 +112,7 @@ def _panel(axes: Axes, metrics: Sequence[Sequence[Course]], inches: float) -> No
     """Draw one metric, a color a series; or several, a color a metric and a dash a series."""
     room = int(LETTERS * inches)
     labels = [_name(several[0]).replace("\n", ", ") for several in metrics]
-    shown = titles(labels, room - BESIDE)
+    texts = titles(labels, room - BESIDE)
     for m, several in enumerate(metrics):
         names = list(dict.fromkeys(course.series for course in several))
         for course in several:
@@ -121,7 +121,7 @@ def _panel(axes: Axes, metrics: Sequence[Sequence[Course]], inches: float) -> No
             number, value = course.number, course.value
             if course.line is not value:
                 axes.scatter(number, value, s=3, color=color, alpha=0.35)
-            label = shown[labels[m]] if len(metrics) > 1 and course is several[0] else None
+            label = texts[labels[m]] if len(metrics) > 1 and course is several[0] else None
             width = THIN if course.run else None
             dashes = DASHES[s % len(DASHES)]
             look: Look = {"color": color, "linestyle": dashes, **_dots(course.line)}
@@ -212,8 +212,8 @@ def _legend(figure: Figure, names: Iterable[str], *, colored: bool) -> None:
 
 def _below(every: Iterable[Course], smoothing: str, selected: str, *, numbered: bool) -> str:
     """Say what the axis is, and how the lines were smoothed."""
-    what = "Number in the name of the file" if numbered else "File, in the order given"
-    text = f"{what} ({f'star: {selected}' if selected else 'ring: best value'}"
+    text_of_x = "Number in the name of the file" if numbered else "File, in the order given"
+    text = f"{text_of_x} ({f'star: {selected}' if selected else 'ring: best value'}"
     if any(course.run for course in every):
         text += "; heavy: mean of the runs"
     if smoothing == "none":

@@ -86,7 +86,7 @@ def tell(
 
 
 def tell_curves(
-    axes: Axes, what: str, curves: Mapping[str, tuple[ArrayLike, Mapping[str, ArrayLike]]]
+    axes: Axes, quantity: str, curves: Mapping[str, tuple[ArrayLike, Mapping[str, ArrayLike]]]
 ) -> None:
     """Let upright strips of a panel tell the values of its curves, at points that they are drawn through.
 
@@ -94,7 +94,7 @@ def tell_curves(
     ----------
     axes
         The panel, with the limits of its y axis.
-    what
+    quantity
         What the x axis is.
     curves
         Ascending x of each system, and by what they are values there, of which nan tells nothing.
@@ -112,7 +112,7 @@ def tell_curves(
     between = (x[:-1] + x[1:]) / 2
     texts = []
     for at in x:
-        lines = [f"{what} {at:.4g}"]
+        lines = [f"{quantity} {at:.4g}"]
         for system, points, values in systems:
             place = int(np.abs(points - at).argmin())
             near = points[0] <= at <= points[-1]
@@ -184,8 +184,8 @@ def _hovers(figure: Figure) -> Iterator[str]:
         places = np.clip(flat.reshape(-1, 2, 2), frame[0] - LEAST, frame[1] + LEAST)
         low, high = places.min(axis=1), places.max(axis=1)
         room = np.maximum(LEAST - (high - low), 0) / 2 + area.around
-        for (left, bottom), (right, top), text in zip(low - room, high + room, area.texts, strict=True):
+        for (start, bottom), (right, top), text in zip(low - room, high + room, area.texts, strict=True):
             yield (
-                f'<rect class="tip" x="{left:.1f}" y="{height - top:.1f}" width="{right - left:.1f}" '
+                f'<rect class="tip" x="{start:.1f}" y="{height - top:.1f}" width="{right - start:.1f}" '
                 f'height="{top - bottom:.1f}" fill="transparent"><title>{escape(text)}</title></rect>'
             )

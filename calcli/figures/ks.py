@@ -77,10 +77,10 @@ def ks_graphs(results: Mapping[str, Cumulative], classes: Sequence[str] = ()) ->
         Class names, for class lenses.
     """
     figure = new_figure(7.0, 1.95 * len(results) + 0.55)
-    parts = figure.subfigures(len(results), 1, squeeze=False)[:, 0]
+    subfigures = figure.subfigures(len(results), 1, squeeze=False)[:, 0]
     names = titles(results)
     top = max(float(max(result.score_sum[-1], result.outcome_sum[-1])) for result in results.values()) or 1.0
-    for part, (name, result) in zip(parts, results.items(), strict=True):
+    for part, (name, result) in zip(subfigures, results.items(), strict=True):
         text = words(result.lens, classes)
         title = f"{names[name]}   {_found(result)}"
         part.suptitle(title, x=0.01, ha="left", fontsize=8.5, fontweight="bold")
@@ -105,14 +105,14 @@ def _tell(sums: Axes, slopes: Axes, result: Cumulative) -> None:
     middle = np.searchsorted(result.fractile, (ends[:-1] + ends[1:]) / 2).clip(max=len(result.fractile) - 1)
     rows = [f"{percent(result.fractile[at])} of the rows" for at in middle]
     added = [
-        "{}\nsum of scores {}, of outcomes {}".format(row, *numbers(*both))
-        for row, *both in zip(rows, result.score_sum[middle], result.outcome_sum[middle], strict=True)
+        "{}\nsum of scores {}, of outcomes {}".format(row, *numbers(*pair))
+        for row, *pair in zip(rows, result.score_sum[middle], result.outcome_sum[middle], strict=True)
     ]
     top = float(max(result.score_sum[-1], result.outcome_sum[-1]))
     tell(sums, (ends[:-1], ends[1:]), (0, top), added)
     sloping = [
-        "{}\nscore {}, frequency {}".format(row, *numbers(*both))
-        for row, *both in zip(rows, result.score[middle], result.frequency[middle], strict=True)
+        "{}\nscore {}, frequency {}".format(row, *numbers(*pair))
+        for row, *pair in zip(rows, result.score[middle], result.frequency[middle], strict=True)
     ]
     tell(slopes, (ends[:-1], ends[1:]), (0, 1), sloping)
 

@@ -46,15 +46,15 @@ def decision_curves(results: Mapping[str, NetBenefit], classes: Sequence[str] = 
     for index, (name, result) in enumerate(results.items()):
         look: Look = {"color": SERIES[index % len(SERIES)], "linestyle": DASHES[index % len(DASHES)]}
         axes.plot(result.threshold, result.net_benefit, label=names[name], **look)
-        both = {"net benefit": result.net_benefit, "treat all": result.treat_all}
-        curves[names[name]] = result.threshold, both
+        benefits = {"net benefit": result.net_benefit, "treat all": result.treat_all}
+        curves[names[name]] = result.threshold, benefits
     alls = {round(float(result.treat_all[0]), 6): result for result in results.values()}
     for result in alls.values():
         axes.plot(result.threshold, result.treat_all, **CONSTANT)
     axes.axhline(0, **NONE)
     axes.plot([], [], **CONSTANT, label="treat all")
     axes.plot([], [], **NONE, label="treat none")
-    top = max(0.01, *(float(max(one.net_benefit.max(), one.treat_all[0])) for one in results.values()))
+    top = max(0.01, *(float(max(curve.net_benefit.max(), curve.treat_all[0])) for curve in results.values()))
     axes.set(xlim=(0, HIGHEST), ylim=(-DEPTH * top, 1.05 * top), ylabel="Net benefit")
     axes.set_xlabel(f"Threshold of {probability(classes)}")
     tell_curves(axes, "threshold", curves)

@@ -79,11 +79,11 @@ def save(
     with nullcontext(target) if path is None else path.open("wb") as file:
         cast(IO[bytes], file).write(content)
     missing: dict[str, None] = {}
-    for one in caught:
-        if match := MISSING.match(str(one.message)):
+    for warning in caught:
+        if match := MISSING.match(str(warning.message)):
             missing[chr(int(match[1]))] = None
         else:
-            warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
+            warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
     return [] if chosen == "svg" else list(missing)  # whoever shows the SVG may have them
 
 

@@ -48,8 +48,8 @@ def make(evaluations: Evaluations, view: View) -> Made:
     }
     band = "" if level is None else f"; band: its {level_percent(level)} interval at each point (Wilson 1927)"
     areas = {system: _areas(evaluation) for system, evaluation in evaluations.items()}
-    said = "".join(f" {system}: {area}." for system, area in areas.items() if area)
-    return rejection_curves(results, areas), results, CAPTION.format(band=band) + said
+    described = "".join(f" {system}: {area}." for system, area in areas.items() if area)
+    return rejection_curves(results, areas), results, CAPTION.format(band=band) + described
 
 
 def _areas(evaluation: Evaluation) -> str:
@@ -92,16 +92,16 @@ def rejection_curves(results: Mapping[str, RejectionCurve], areas: Mapping[str, 
     if not all(np.isnan(result.low).all() for result in results.values()):
         handles["interval at each point"] = Patch(color=MUTED, alpha=2 * FADED, linewidth=0)
     if all(len(result.rejected) == 1 for result in results.values()):
-        said = "all rows have the same confidence"
-        axes.text(0.5, 0.5, said, transform=axes.transAxes, ha="center", va="center", fontsize=6.5)
-    shown = max(_highest(result) for result in results.values())
-    if any((result.high > shown).any() for result in results.values()):
+        note = "all rows have the same confidence"
+        axes.text(0.5, 0.5, note, transform=axes.transAxes, ha="center", va="center", fontsize=6.5)
+    highest = max(_highest(result) for result in results.values())
+    if any((result.high > highest).any() for result in results.values()):
         axes.text(0.86, 0.98, "cut at the top", transform=axes.transAxes, ha="right", va="top", **SMALL)
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_formatter(percent_tick)
     axes.set(
         xlim=(0, 1),
-        ylim=(0, 1.05 * shown or None),
+        ylim=(0, 1.05 * highest or None),
         xlabel="Rows rejected, least confident first",
         ylabel="Error rate of the others",
     )

@@ -65,22 +65,22 @@ def make(evaluations: Evaluations, view: View) -> Made:
 
 def caption(results: Mapping[str, Reliability], draws: int, seed: int, classes: Sequence[str] = ()) -> str:
     """Say what is drawn, and the errors."""
-    first = next(iter(results.values()))
-    text = words(first.lens, classes)
+    diagram = next(iter(results.values()))
+    text = words(diagram.lens, classes)
     texts = "; ".join(f"{name}: {_described(result, ', ', '; ')}" for name, result in results.items())
-    drawn = f" ({draws} data sets drawn from the {text.several}, seed {seed})" if draws else ""
-    if first.in_log_odds:
+    note = f" ({draws} data sets drawn from the {text.several}, seed {seed})" if draws else ""
+    if diagram.in_log_odds:
         return (
-            f"Points: {text.overall} in {binning_words(first)} of the {text.said}, both in log-odds, as the "
-            f"scores crowd; orange, downwards: {text.over}; blue, upwards: {text.under}; bins of "
+            f"Points: {text.overall} in {binning_words(diagram)} of the {text.said}, both in log-odds, as "
+            f"the scores crowd; orange, downwards: {text.over}; blue, upwards: {text.under}; bins of "
             f"fewer than {FEW_ROWS} rows are faint. Gray: where {BAND:.0%} of calibrated data sets have it. "
-            f"Below: share of the rows, {text.mean_score} (dashed) and {text.overall} (line). {texts}{drawn}."
+            f"Below: share of the rows, {text.mean_score} (dashed) and {text.overall} (line). {texts}{note}."
         )
     return (
-        f"Bars: {text.overall} in {binning_words(first)} of the {text.said}. On each stands the gap "
+        f"Bars: {text.overall} in {binning_words(diagram)} of the {text.said}. On each stands the gap "
         f"to the {text.mean_score}, orange and hatched where {text.over}, blue where {text.under}; bins of "
         f"fewer than {FEW_ROWS} rows are faint. Below: share of the rows, {text.mean_score} (dashed) and "
-        f"{text.overall} (line). {texts}{drawn}."
+        f"{text.overall} (line). {texts}{note}."
     )
 
 
@@ -152,11 +152,11 @@ def reliability(results: Mapping[str, Reliability], classes: Sequence[str] = ())
             below.set_ylabel("Share of rows")
     _tell_errors([diagram for diagram, _ in stacks], list(results.values()))
     handles = _key_of_points(text) if result.in_log_odds else key(text)
-    shown = [*handles, *thin_key(result.thin for result in results.values())]
+    entries = [*handles, *thin_key(result.thin for result in results.values())]
     tight: Look = {}
     if result.in_log_odds:
         tight = {"handlelength": 0.8, "columnspacing": 0.8, "handletextpad": 0.7}
-    figure.legend(handles=shown, loc="outside upper center", ncols=3 if len(shown) == 3 else 2, **tight)
+    figure.legend(handles=entries, loc="outside upper center", ncols=3 if len(entries) == 3 else 2, **tight)
     return figure
 
 
@@ -218,12 +218,12 @@ def reliability_bars(
     empty = np.where(
         np.diff(edges) == 0, THINNEST * span / 2, 0
     )  # a bin of one score has no width of its own
-    left, right = edges[:-1] - empty, edges[1:] + empty
+    start, right = edges[:-1] - empty, edges[1:] + empty
     bars = BARS if len(count) <= MOST_SEAMS else MANY_BARS
-    half = np.clip((right - left) * GAP_WIDTH, THINNEST * span, WIDEST_GAP * span) / 2
+    half = np.clip((right - start) * GAP_WIDTH, THINNEST * span, WIDEST_GAP * span) / 2
     for alpha, bins in ((1.0, ~thin & (count > 0)), (FAINT, thin)):
-        boxes(axes, (left[bins], right[bins]), (0 * frequency[bins], frequency[bins]), alpha=alpha, **bars)
-        axes.hlines(frequency[bins], left[bins], right[bins], color=INK, linewidth=1.0, alpha=alpha)
+        boxes(axes, (start[bins], right[bins]), (0 * frequency[bins], frequency[bins]), alpha=alpha, **bars)
+        axes.hlines(frequency[bins], start[bins], right[bins], color=INK, linewidth=1.0, alpha=alpha)
         for sign, look in ((score > frequency, OVERS), (score <= frequency, UNDERS)):
             b = bins & sign
             x, y = (score[b] - half[b], score[b] + half[b]), (frequency[b], score[b])
@@ -232,7 +232,7 @@ def reliability_bars(
     unit_square(axes)
     b = count > 0
     texts = bin_texts(edges, count, score, frequency)
-    tell(axes, (left[b], right[b]), (0, np.maximum(score, frequency)[b]), texts)
+    tell(axes, (start[b], right[b]), (0, np.maximum(score, frequency)[b]), texts)
 
 
 def _tell_errors(panels: Sequence[Axes], results: Sequence[Reliability]) -> None:

@@ -102,11 +102,11 @@ def risk_curves(results: Mapping[str, RiskCurve], classes: Sequence[str] = ()) -
 
 def _tell(odds: Axes, linear: Axes, results: Mapping[str, RiskCurve]) -> None:
     """Let the panels tell the costs at each threshold."""
-    both = ("mean cost", "constant decision")
+    heads = ("mean cost", "constant decision")
     over_odds, over_thresholds = {}, {}
     for name, result in results.items():
-        over_odds[name] = result.log_odds, dict(zip(both, (result.risk, result.constant_risk), strict=True))
+        over_odds[name] = result.log_odds, dict(zip(heads, (result.risk, result.constant_risk), strict=True))
         costs = (result.brier_risk / 2, result.constant_brier_risk / 2)
-        over_thresholds[name] = result.threshold, dict(zip(both, costs, strict=True))
+        over_thresholds[name] = result.threshold, dict(zip(heads, costs, strict=True))
     tell_curves(odds, "log-odds of the threshold", over_odds)
     tell_curves(linear, "threshold", over_thresholds)

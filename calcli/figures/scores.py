@@ -45,11 +45,11 @@ def score_bars(systems: Mapping[str, ScoreSet]) -> Figure:
         The same metrics of each system, by its name; a value that is not finite is written, not drawn.
     """
     count, panels = len(systems), len(next(iter(systems.values())).panels)
-    most = max(len(panel) for panel in next(iter(systems.values())).panels)
-    size = COLUMN + 0.9, 0.75 + most * (count * BAR_HEIGHT + 0.14) + 0.14 * count
+    longest = max(len(panel) for panel in next(iter(systems.values())).panels)
+    size = COLUMN + 0.9, 0.75 + longest * (count * BAR_HEIGHT + 0.14) + 0.14 * count
     figure = new_figure(panels * size[0], size[1])
-    drawn = figure.subplots(1, panels, squeeze=False)[0]
-    for number, axes in enumerate(drawn):
+    row = figure.subplots(1, panels, squeeze=False)[0]
+    for number, axes in enumerate(row):
         _bars(axes, {system: scores.panels[number] for system, scores in systems.items()})
     key = [Patch(label=name, **_look(index)) for index, name in enumerate(titles(systems).values())]
     figure.legend(handles=key, loc="outside upper center", ncols=min(count, 2 * panels))
@@ -68,11 +68,11 @@ def _bars(axes: Axes, systems: Mapping[str, tuple[Estimate, ...]]) -> None:
     for index, (system, estimates) in enumerate(systems.items()):
         place = np.arange(len(metrics)) + (index - (count - 1) / 2) * height
         value = np.array([estimate.value for estimate in estimates])
-        shown = np.isfinite(value)
-        axes.barh(place[shown], value[shown], height * 0.92, **_look(index))
+        finite = np.isfinite(value)
+        axes.barh(place[finite], value[finite], height * 0.92, **_look(index))
         for y, estimate in zip(place, estimates, strict=True):
             _interval(axes, estimate, y)
-        ends = np.where(shown, np.maximum(0, value), 0)
+        ends = np.where(finite, np.maximum(0, value), 0)
         texts = [f"{system}\n{estimate_words(estimate)}" for estimate in estimates]
         tell(axes, (0, ends), (place - height / 2, place + height / 2), texts)
     if axes.get_xlim()[1] > 1:

@@ -33,7 +33,7 @@ def segments_forest(
         What they are compared by.
     """
     shown = [segment for n, segment in enumerate(segments) if n < MOST or segment.name in flagged]
-    names, scale = titles([one.name for one in shown], LONGEST), 100 if metric == "gap" else 1
+    names, scale = titles([segment_.name for segment_ in shown], LONGEST), 100 if metric == "gap" else 1
     figure = new_figure(1.5 * COLUMN, 0.6 + LINE * len(shown))
     axes = figure.subplots()
     axes.axvline(0, color=MUTED, linewidth=0.9, dashes=(4, 2))
@@ -43,8 +43,8 @@ def segments_forest(
         low, value, high = (scale * end for end in (one.low, one.value, one.high))
         axes.hlines(y, low, high, color=color, linewidth=1.4)
         axes.plot(value, y, marker="D" if marked else "o", markersize=4, color=color)
-        said = f"{number(value)}, {number(low)} to {number(high)}"
-        tell(axes, (low, high), (y - 0.4, y + 0.4), [f"{one.name}, {one.rows:,} rows\n{said}"])
+        text = f"{number(value)}, {number(low)} to {number(high)}"
+        tell(axes, (low, high), (y - 0.4, y + 0.4), [f"{one.name}, {one.rows:,} rows\n{text}"])
     axes.set_yticks(range(len(shown)), [f"{names[one.name]} ({one.rows:,})" for one in shown], fontsize=6.8)
     axes.set_ylim(len(shown) - 0.4, -0.6)
     axes.set_xlabel("Predicted - observed (points)" if metric == "gap" else "Excess log-loss (nats)")

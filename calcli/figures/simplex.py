@@ -52,11 +52,11 @@ def make(evaluations: Evaluations, view: View) -> Made:
 
 def caption(results: Mapping[str, Simplex]) -> str:
     """Say what is drawn."""
-    first = next(iter(results.values()))
+    simplex = next(iter(results.values()))
     return (
-        f"Each corner is an outcome: {', '.join(first.names)}. An arrow leads from the mean prediction of a "
-        f"bin, its dot, to the observed frequencies, its head; the darker, the more rows. {first.binned}. "
-        "Faint: within chance if calibrated, corrected for all outcomes of all bins (5%). Bins of fewer than "
+        f"Each corner is an outcome: {', '.join(simplex.names)}. An arrow leads from the mean prediction of "
+        f"a bin, its dot, to the observed frequencies, its head; the darker, the more rows. {simplex.binned}."
+        " Faint: within chance if calibrated, corrected for all outcomes of all bins (5%). Bins of fewer than "
         f"{FEW_ROWS} rows that are within chance are a dot alone."
     )
 
@@ -158,8 +158,8 @@ def _say(axes: Axes, place: tuple[float, float], result: Simplex) -> None:
         "dot: predicted, head: observed; faint: within chance",
         f"dot alone: fewer than {FEW_ROWS} rows",
     )
-    said = axes.text(*place, "\n".join(lines), ha="center", va="top", fontsize=6, color=MUTED)
-    said.set_in_layout(False)  # the limits of the axes leave room for it
+    note = axes.text(*place, "\n".join(lines), ha="center", va="top", fontsize=6, color=MUTED)
+    note.set_in_layout(False)  # the limits of the axes leave room for it
 
 
 def _arrows(axes: Axes, result: Simplex, corners: Doubles, scale: Normalize) -> None:

@@ -78,9 +78,9 @@ def _found(name: str, result: Forest) -> str:
     """Say how many of those judged are marked."""
     apart = [p <= SIGNIFICANT for p in result.p_apart.values() if not math.isnan(p)]
     tested = [result.is_miscalibrated(*place) for place in result.tested]
-    said = [f"{sum(apart)} of {len(apart)} differ"] if apart else []
-    said += [f"{sum(tested)} of {len(tested)} errors beyond chance"] if tested else []
-    return f"{name}: {', '.join(said) or 'none judged'}"
+    counts = [f"{sum(apart)} of {len(apart)} differ"] if apart else []
+    counts += [f"{sum(tested)} of {len(tested)} errors beyond chance"] if tested else []
+    return f"{name}: {', '.join(counts) or 'none judged'}"
 
 
 def _which(result: Forest) -> str:
@@ -104,14 +104,14 @@ def forest(results: Mapping[str, Forest]) -> Figure:
     results
         Forests by system name, all of the same metrics; slices are in the order of the first system.
     """
-    first, *others = results.values()
-    every = list(dict.fromkeys([*first.worst_first, *(name for other in others for name in other.slices)]))
-    kept = {name for result in results.values() for name in result.shown(MOST)}
-    names = [name for name in every if name in kept]
-    metrics = list(first.overall)
+    leading, *others_ = results.values()
+    every = list(dict.fromkeys([*leading.worst_first, *(name for other in others_ for name in other.slices)]))
+    plotted = {name for result in results.values() for name in result.shown(MOST)}
+    names = [name for name in every if name in plotted]
+    metrics = list(leading.overall)
     systems, (column, slices) = titles(results, 20), _called(names)
     height = 0.4 + len(metrics) * (0.5 + LINE * len(names))
-    figure = new_figure(COLUMN + 0.6 + PANEL * len(others), height)
+    figure = new_figure(COLUMN + 0.6 + PANEL * len(others_), height)
     grid = figure.subplots(len(metrics), len(results), sharex="row", sharey=True, squeeze=False)
     for row, metric in zip(grid, metrics, strict=True):
         for axes, (system, result) in zip(row, results.items(), strict=True):
@@ -122,13 +122,13 @@ def forest(results: Mapping[str, Forest]) -> Figure:
                     estimate = result.slices[name][metric]
                     _slice(axes, y, estimate, result, name)
                     _tell(axes, y, estimate, f"{name}, {result.rows[name]:,} rows")
-            call = first.overall[metric].metric
+            call = leading.overall[metric].metric
             axes.set_xlabel(f"{metric_name(call)} ({call.unit})")
             axes.grid(axis="x", color=GRID)
             axes.xaxis.set_major_locator(MaxNLocator(6))
             if metric == metrics[0]:
                 axes.set_title(systems[system], loc="left")  # beside long names of slices
-    rows = {name: count for result in [*others[::-1], first] for name, count in result.rows.items()}
+    rows = {name: count for result in [*others_[::-1], leading] for name, count in result.rows.items()}
     labels = [f"{slices[name]} ({rows[name]:,})" for name in names]
     for axes in grid[:, 0]:
         axes.set_yticks(range(len(names)), labels, fontsize=6.8)
@@ -137,20 +137,20 @@ def forest(results: Mapping[str, Forest]) -> Figure:
         lines = textwrap.wrap(column, min(LENGTH, int(LETTERS * height)), max_lines=3, placeholder=" …")
         figure.supylabel("\n".join(map(short, lines)), fontsize=7.5, multialignment="center")
     if len(every) > MOST:
-        figure.supxlabel(f"{_which(first)}", fontsize=7)
-    key = _key(list(first.overall.values()))
-    figure.legend(handles=key, loc="outside upper center", ncols=4 if others or len(key) < 4 else 2)
+        figure.supxlabel(f"{_which(leading)}", fontsize=7)
+    key = _key(list(leading.overall.values()))
+    figure.legend(handles=key, loc="outside upper center", ncols=4 if others_ or len(key) < 4 else 2)
     return figure
 
 
 def _called(names: Sequence[str]) -> tuple[str, Mapping[str, str]]:
     """Return what to call slices; where one is too long, their column, if it is one, by itself."""
-    parts = [name.partition("=") for name in names]
-    columns = {column for column, *_ in parts}
+    pairs = [name.partition("=") for name in names]
+    columns = {column for column, *_ in pairs}
     if len(columns) > 1 or all(len(name) <= LONGEST for name in names):
         return "", titles(names, LONGEST)
-    shortened = titles([value for *_, value in parts], LONGEST)
-    return columns.pop(), {name: shortened[value] for name, (*_, value) in zip(names, parts, strict=True)}
+    shortened = titles([value for *_, value in pairs], LONGEST)
+    return columns.pop(), {name: shortened[value] for name, (*_, value) in zip(names, pairs, strict=True)}
 
 
 def _key(estimates: Sequence[Estimate]) -> list[Artist]:

@@ -194,15 +194,15 @@ def boxes(axes: Axes, x: tuple[Floats, Floats], y: tuple[Floats, Floats], **look
     """
     corners = [(x[0], y[0]), (x[0], y[1]), (x[1], y[1]), (x[1], y[0])]
     vertices = np.stack([np.stack(np.broadcast_arrays(*corner), axis=-1) for corner in corners], axis=1)
-    drawn = PolyCollection(list(vertices), rasterized=len(vertices) > MANY, **look)
-    axes.add_collection(drawn, autolim=False)
-    return drawn
+    collection = PolyCollection(list(vertices), rasterized=len(vertices) > MANY, **look)
+    axes.add_collection(collection, autolim=False)
+    return collection
 
 
 def thin_key(thin: Iterable[NDArray[np.bool_]]) -> list[Patch]:
     """Return the key of faint bins, if any of several systems has one."""
     label = f"faint: fewer than {FEW_ROWS} rows"
-    return [Patch(facecolor=BAR, alpha=FAINT, label=label)] if any(one.any() for one in thin) else []
+    return [Patch(facecolor=BAR, alpha=FAINT, label=label)] if any(mask.any() for mask in thin) else []
 
 
 def distribution(
@@ -254,11 +254,11 @@ def panels(systems: int, heights: tuple[float, ...], height: float) -> tuple[Fig
     height
         Of a line of systems, in inches.
     """
-    lines, each = math.ceil(systems / ABREAST), len(heights)
+    lines, rows = math.ceil(systems / ABREAST), len(heights)
     columns = math.ceil(systems / lines)
     figure = new_figure(COLUMN + PANEL * (columns - 1), height * lines)
     grid = figure.subplots(
-        each * lines, columns, sharex=True, sharey="row", squeeze=False, height_ratios=list(heights) * lines
+        rows * lines, columns, sharex=True, sharey="row", squeeze=False, height_ratios=list(heights) * lines
     )
     stacks = [list(stack) for line in np.split(grid, lines) for stack in line.T]
     for axes in (axes for stack in stacks[systems:] for axes in stack):

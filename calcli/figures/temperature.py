@@ -67,14 +67,14 @@ def temperature_curve(results: Mapping[str, TemperatureCurve]) -> Figure:
 
 def _best(result: TemperatureCurve) -> str:
     """Say where the minimum is, or beyond which end of the curve, and which rows are left out."""
-    first, last = result.temperature[[0, -1]]
+    lowest, last = result.temperature[[0, -1]]
     if result.is_best:
         described = f"best at {result.fitted:.4g}"
     elif np.ptp(result.log_loss) <= FLAT:
         described = "the same for all"
     else:
         falls = result.log_loss[0] > result.log_loss[-1]
-        described = f"best above {last:.4g}" if falls else f"best below {first:.4g}"
+        described = f"best above {last:.4g}" if falls else f"best below {lowest:.4g}"
         described += "" if result.fitted is None else f"\na fit takes {result.fitted:.4g} (dot)"
     if result.rows < result.all_rows:
         described += f"\n{result.rows:,} of {result.all_rows:,} rows"

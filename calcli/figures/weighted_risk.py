@@ -69,11 +69,11 @@ def weighted_risks(results: Mapping[str, WeightedRiskCurve], classes: Sequence[s
     scores = list(next(iter(results.values())).weighted)
     lines, columns = math.ceil(len(scores) / 2), min(len(scores), 2)
     figure = new_figure(3.5 * columns, 2.9 * lines)
-    drawn = figure.subplots(lines, columns, squeeze=False).ravel()
-    for axes, score in zip(drawn, scores, strict=False):
+    axes_list = figure.subplots(lines, columns, squeeze=False).ravel()
+    for axes, score in zip(axes_list, scores, strict=False):
         _panel(axes, score, results)
         axes.set_xlabel(f"$a_1$ = 1 − threshold of {probability(classes)}")
-    for axes in drawn[len(scores) :]:
+    for axes in axes_list[len(scores) :]:
         axes.set_visible(False)
     return figure
 
@@ -84,7 +84,7 @@ def _panel(axes: Axes, score: str, results: Mapping[str, WeightedRiskCurve]) -> 
     curves = {}
     for index, (name, result) in enumerate(results.items()):
         look: Look = {"color": SERIES[index % len(SERIES)], "linestyle": DASHES[index % len(DASHES)]}
-        value = drawn(*(one.normalized[score] for one in (result, *results.values())))
+        value = drawn(*(curve.normalized[score] for curve in (result, *results.values())))
         axes.plot(result.a, result.weighted[score], label=f"{names[name]}: {symbol} {value}", **look)
         curves[names[name]] = result.a, {"weighted risk": result.weighted[score]}
     axes.set_title(head, loc="left")

@@ -36,11 +36,11 @@ def titles(names: Iterable[str], length: int = LENGTH) -> dict[str, str]:
     """
     every = list(dict.fromkeys(names))
     fits = all(len(name) <= length for name in every)
-    shown = dict(zip(every, every if fits else _differing(every), strict=True))
-    shortened = {name: short(text, length) for name, text in shown.items()}
+    texts = dict(zip(every, every if fits else _differing(every), strict=True))
+    shortened = {name: short(text, length) for name, text in texts.items()}
     if len(set(shortened.values())) < len(shortened):
         number = len(str(len(shortened))) + 2
-        shortened = {name: f"{n}: {short(shown[name], length - number)}" for n, name in enumerate(every, 1)}
+        shortened = {name: f"{n}: {short(texts[name], length - number)}" for n, name in enumerate(every, 1)}
     return shortened
 
 
@@ -49,15 +49,15 @@ def _differing(names: list[str]) -> list[str]:
     if len(names) < 2:
         return names
     head = _shared(names)
-    rest = [name[head:] for name in names]
-    tail = _shared([name[::-1] for name in rest])
-    return ["…" * (head > 0) + name[: len(name) - tail] + "…" * (tail > 0) for name in rest]
+    tails = [name[head:] for name in names]
+    tail = _shared([name[::-1] for name in tails])
+    return ["…" * (head > 0) + name[: len(name) - tail] + "…" * (tail > 0) for name in tails]
 
 
 def _shared(names: Sequence[str]) -> int:
     """Return with how many letters all names begin, up to the end of a word."""
-    first, *others = names
-    same = takewhile(lambda letters: len(set(letters)) == 1, zip(first, *others, strict=False))
+    name, *names_after = names
+    same = takewhile(lambda letters: len(set(letters)) == 1, zip(name, *names_after, strict=False))
     match = WORD_END.match("".join(letter for letter, *_ in same))
     return match.end() if match else 0
 
@@ -68,9 +68,9 @@ def wrapped(name: str) -> str:
     return "\n".join(map(short, lines))
 
 
-def drawn(value: float, *beside: float, digits: int | None = None) -> str:
+def drawn(value: float, *neighbors: float, digits: int | None = None) -> str:
     """Return a number as `number` does, a minus as it is printed."""
-    return number(value, *beside, digits=digits).replace("-", "−")
+    return number(value, *neighbors, digits=digits).replace("-", "−")
 
 
 @dataclass(frozen=True)

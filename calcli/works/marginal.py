@@ -53,9 +53,9 @@ def marginal_errors(
     if not draws:
         return {name: (value, None) for name, value in zip(metrics, observed, strict=True)}
     rng = generator(seed, Stream.OUTCOMES)
-    drawn = np.array([errors(draw_labels(probs, 1, rng)[:, 0]) for _ in range(draws)])
+    simulated = np.array([errors(draw_labels(probs, 1, rng)[:, 0]) for _ in range(draws)])
     return {
-        name: (value, compare(value, drawn[:, place]))
+        name: (value, compare(value, simulated[:, place]))
         for place, (name, value) in enumerate(zip(metrics, observed, strict=True))
     }
 
@@ -65,5 +65,5 @@ def _pairs(probs: Doubles, labels: Array, weights: Array | None) -> Predictions:
     rows, classes = probs.shape
     score, outcome = probs.ravel(), np.zeros(rows * classes, np.intp)
     outcome[np.arange(rows) * classes + labels] = 1
-    both = ArrayScores(np.column_stack([1 - score, score]), "probs")
-    return Predictions(both, outcome, ("0", "1"), None if weights is None else np.repeat(weights, classes))
+    scores = ArrayScores(np.column_stack([1 - score, score]), "probs")
+    return Predictions(scores, outcome, ("0", "1"), None if weights is None else np.repeat(weights, classes))

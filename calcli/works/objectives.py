@@ -59,8 +59,8 @@ def least_error(predictions: Predictions, score: str, optimum: float) -> LeastEr
     if score not in POWERS:
         raise UsageError(f"{score} is not minimized; expected one of {', '.join(POWERS)}")
     logits, labels = log_probabilities(predictions), predictions.labels
-    given = predictions.weights
-    weights = np.ones(len(labels)) if given is None else given.astype(np.float64)
+    row_weights = predictions.weights
+    weights = np.ones(len(labels)) if row_weights is None else row_weights.astype(np.float64)
 
     def error(temperature: float) -> float:
         return calibration_error(np.exp(log_softmax(logits / temperature)), labels, weights, score)

@@ -53,8 +53,8 @@ def results(procedure: str, predictions: Predictions, options: Asked) -> list[di
         If a metric does not fit the procedure or the rows.
     """
     metrics = options.metrics or METRICS[procedure]
-    made = (_if_true, _resampled, _marginal, _trained, _objectives)
-    return dict(zip(METRICS, made, strict=True))[procedure](predictions, metrics, options)
+    procedures = (_if_true, _resampled, _marginal, _trained, _objectives)
+    return dict(zip(METRICS, procedures, strict=True))[procedure](predictions, metrics, options)
 
 
 def _if_true(predictions: Predictions, metrics: Sequence[str], options: Asked) -> list[dict[str, Any]]:

@@ -60,9 +60,9 @@ def consistency_resampling(
     rng, units = generator(seed, Stream.RESAMPLED_PREDICTIONS), Units.of(predictions.n_rows)
     runs = []
     for _ in range(draws):
-        drawn = _drawn(in_memory, units, rng) if rows else np.arange(in_memory.n_rows)
-        labels = draw_labels(truth[drawn], 1, rng)[:, 0]
-        runs.append(values(_taken(in_memory, drawn, labels), settings))
+        sample = _drawn(in_memory, units, rng) if rows else np.arange(in_memory.n_rows)
+        labels = draw_labels(truth[sample], 1, rng)[:, 0]
+        runs.append(values(_taken(in_memory, sample, labels), settings))
     return {name: compare(value, np.array([run[name] for run in runs])) for name, value in observed.items()}
 
 
@@ -96,8 +96,8 @@ def bootstrap_sd(
     settings = _plain(metrics)
     rng, units = generator(seed, Stream.SPREAD), Units.of(predictions.n_rows, predictions.column_if(cluster))
     in_memory = replace(predictions, scores=gathered(predictions.scores), columns={})
-    drawn = [values(_taken(in_memory, _drawn(in_memory, units, rng)), settings) for _ in range(resamples)]
-    return {name: _sd([one[name] for one in drawn]) for name in drawn[0]}
+    resampled = [values(_taken(in_memory, _drawn(in_memory, units, rng)), settings) for _ in range(resamples)]
+    return {name: _sd([run[name] for run in resampled]) for name in resampled[0]}
 
 
 def _plain(metrics: Sequence[str]) -> Settings:
@@ -120,6 +120,6 @@ def _taken(predictions: Predictions, rows: Positions, labels: Array | None = Non
 
 
 def _sd(values: list[float]) -> float:
-    drawn = np.array(values)
-    drawn = drawn[~np.isnan(drawn)]
-    return float(drawn.std(ddof=1)) if len(drawn) > 1 and np.isfinite(drawn).all() else float("nan")
+    values_ = np.array(values)
+    values_ = values_[~np.isnan(values_)]
+    return float(values_.std(ddof=1)) if len(values_) > 1 and np.isfinite(values_).all() else float("nan")

@@ -17,7 +17,7 @@ def log_probabilities(predictions: Predictions) -> Doubles:
     return np.asarray(log_softmax(rows_of(predictions, exact=True).scores.astype(np.float64)))
 
 
-def posteriors_of(known: Predictions, predictions: Predictions) -> Doubles:
+def posteriors_of(truth: Predictions, predictions: Predictions) -> Doubles:
     """Return the (N, K) true probabilities of the rows of predictions.
 
     Raises
@@ -25,17 +25,17 @@ def posteriors_of(known: Predictions, predictions: Predictions) -> Doubles:
     InputError
         If they are not of these rows or classes.
     """
-    path, other = predictions.provenance.path, known.provenance.path
-    if known.n_rows != predictions.n_rows:
-        raise InputError(f"{other} has {known.n_rows:,} rows; expected the {predictions.n_rows:,} of {path}")
-    require_classes(known, predictions.classes, path)
-    different = int(np.count_nonzero(known.labels != predictions.labels))
+    path, other = predictions.provenance.path, truth.provenance.path
+    if truth.n_rows != predictions.n_rows:
+        raise InputError(f"{other} has {truth.n_rows:,} rows; expected the {predictions.n_rows:,} of {path}")
+    require_classes(truth, predictions.classes, path)
+    different = int(np.count_nonzero(truth.labels != predictions.labels))
     if different and not predictions.of_answers:
         raise InputError(
-            f"{other} and {path} have different labels in {different:,} of {known.n_rows:,} rows; expected "
+            f"{other} and {path} have different labels in {different:,} of {truth.n_rows:,} rows; expected "
             "posteriors of the same rows, in the same order"
         )
-    return np.exp(log_probabilities(known))
+    return np.exp(log_probabilities(truth))
 
 
 def seen_through(predictions: Predictions, lens: str) -> tuple[Floats, Array, Doubles]:

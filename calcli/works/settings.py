@@ -60,8 +60,8 @@ class SystemSettings:
     @property
     def parameters(self) -> dict[str, float]:
         """Those that are not the default, by name."""
-        given = {field.name: getattr(self, field.name) for field in fields(SystemSettings)}
-        return {name: value for name, value in given.items() if value is not None}
+        values = {field.name: getattr(self, field.name) for field in fields(SystemSettings)}
+        return {name: value for name, value in values.items() if value is not None}
 
 
 @documented()

@@ -109,10 +109,10 @@ class Line(NamedTuple):
         The midpoint rule: of smooth functions its error is that of rounding, as normals fall off so fast
         (Trefethen & Weideman 2014), of functions with kinks it is of the order of the squared step.
         """
-        least, most = min(self.means), max(self.means)
-        steps = round(STEPS * ((most - least) / self.deviation + 2 * REACH))
+        least, largest = min(self.means), max(self.means)
+        steps = round(STEPS * ((largest - least) / self.deviation + 2 * REACH))
         # the same on either side of the middle, so that what mirrors each other is equal
-        grid = (least + most) / 2 + self.deviation / STEPS * (np.arange(steps) - (steps - 1) / 2)
+        grid = (least + largest) / 2 + self.deviation / STEPS * (np.arange(steps) - (steps - 1) / 2)
         density = sum(
             share * np.exp(-np.square((grid - mean) / self.deviation) / 2)
             for share, mean in zip(self.shares, self.means, strict=True)
@@ -207,9 +207,9 @@ def _gaussian_line(
     return Line((prior, 1 - prior), (apart, -apart), float(deviation), of)
 
 
-def _priors(classes: int, first: float) -> Doubles:
-    priors = np.full(classes, (1 - first) / (classes - 1))
-    priors[0] = first
+def _priors(classes: int, prior: float) -> Doubles:
+    priors = np.full(classes, (1 - prior) / (classes - 1))
+    priors[0] = prior
     return priors
 
 
@@ -306,11 +306,11 @@ def three_classes(table: Population, rows: int, rng: np.random.Generator) -> Sim
         Source of chance.
     """
     predictions, counts = _table(table)
-    each = counts.sum(axis=1)
-    places = np.repeat(np.arange(len(each)), each // np.gcd.reduce(each))
-    drawn = places[rng.integers(0, len(places), rows)]
-    posteriors = (counts / each[:, None])[drawn]
-    return Simulation(predictions[drawn], "probs", draw_labels(posteriors, 1, rng)[:, 0], posteriors)
+    totals = counts.sum(axis=1)
+    places = np.repeat(np.arange(len(totals)), totals // np.gcd.reduce(totals))
+    rows_drawn = places[rng.integers(0, len(places), rows)]
+    posteriors = (counts / totals[:, None])[rows_drawn]
+    return Simulation(predictions[rows_drawn], "probs", draw_labels(posteriors, 1, rng)[:, 0], posteriors)
 
 
 def three_class_population(table: Population) -> Simulation:
@@ -378,10 +378,10 @@ def mislabeled(simulation: Simulation, share: float, seed: int) -> Simulation:
     rng = generator(seed, Stream.SIMULATION, 1)
     rows, classes = simulation.posteriors.shape
     wrong = rng.random(rows) < share
-    other = (simulation.labels + rng.integers(1, classes, rows)) % classes
-    kept = (1 - share) * simulation.posteriors
-    posteriors = kept + share * (1 - simulation.posteriors) / (classes - 1)
-    return simulation._replace(labels=np.where(wrong, other, simulation.labels), posteriors=posteriors)
+    wrong_label = (simulation.labels + rng.integers(1, classes, rows)) % classes
+    unchanged = (1 - share) * simulation.posteriors
+    posteriors = unchanged + share * (1 - simulation.posteriors) / (classes - 1)
+    return simulation._replace(labels=np.where(wrong, wrong_label, simulation.labels), posteriors=posteriors)
 
 
 def simulate(
@@ -436,7 +436,7 @@ def _check(system: str, parameters: Mapping[str, Any], spelled: Callable[[str], 
         nearest = nearest_name(system, SYSTEMS)
         raise UsageError(f"unknown system {system!r}{nearest}; there are: {', '.join(SYSTEMS)}")
     for name in parameters:
-        called, known = spelled(name), PARAMETERS.get(system, ())
-        if name not in known:
-            takes = f"which takes {', '.join(map(spelled, known))}" if known else "which has no parameters"
+        called, takes_ = spelled(name), PARAMETERS.get(system, ())
+        if name not in takes_:
+            takes = f"which takes {', '.join(map(spelled, takes_))}" if takes_ else "which has no parameters"
             raise UsageError(f"{called} is not for {system}, {takes}; leave it out")

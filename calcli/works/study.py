@@ -98,8 +98,8 @@ def _estimates(task: _Asked, part: _Part) -> Doubles:
     values = []
     for data_set in part.numbers:
         data_stream = (1, part.rows, data_set)
-        drawn = simulate(task.system, task.parameters, part.rows, task.seed, part=data_stream)
-        estimates = evaluate(_predictions(drawn), task.settings, sections=()).estimates
+        simulation = simulate(task.system, task.parameters, part.rows, task.seed, part=data_stream)
+        estimates = evaluate(_predictions(simulation), task.settings, sections=()).estimates
         values.append([estimate.value for estimate in estimates.values()])
     return np.array(values)
 
@@ -164,21 +164,21 @@ def study(
         require_truth(metric)
     truths = _truths(system, parameters, calls, settings, seed)
     task = _Asked(system, parameters, settings, seed)
-    parts = [
+    tasks = [
         _Part(place, size, numbers)
         for place, size in enumerate(rows)
         for numbers in _parts(size, series, parameters)
     ]
     values: dict[_Part, Doubles] = {}
-    done = 0
+    finished = 0
     with Processes(task, workers) as processes:
-        for part, some in processes.each(_estimates, parts):
-            values[part], done = some, done + len(some)
+        for part, estimates in processes.each(_estimates, tasks):
+            values[part], finished = estimates, finished + len(estimates)
             if watch:
-                watch(done)
+                watch(finished)
     deviations = []
     for place, size in enumerate(rows):
-        of_size = np.concatenate([values[part] for part in parts if part.place == place])
+        of_size = np.concatenate([values[part] for part in tasks if part.place == place])
         apart = of_size - np.array([truth for truth, *_ in truths])
         low, high = np.quantile(apart, [TAIL, 1 - TAIL], axis=0)
         for k, metric in enumerate(calls):
@@ -197,13 +197,13 @@ def _truths(
 ) -> list[tuple[float, TruthBy, float]]:
     """Return the true value of each metric, how it is known, and its Monte-Carlo standard error."""
     rows = min(TRUTH_ROWS, max(1, int(TRUTH_SCORES // parameters.get("classes", 2))))
-    if (known := population(system, parameters, as_option)) is not None:
-        whole, weights = known
-        seen = _predictions(whole, weights)
+    if (exact := population(system, parameters, as_option)) is not None:
+        simulated, weights = exact
+        seen = _predictions(simulated, weights)
         by: TruthBy = "table" if weights is None else "quadrature"
-        return [(true_error(metric, seen, whole.posteriors, settings), by, 0.0) for metric in metrics]
-    drawn = simulate(system, parameters, rows, seed)
-    return [_simulated(metric, drawn, settings) for metric in metrics]
+        return [(true_error(metric, seen, simulated.posteriors, settings), by, 0.0) for metric in metrics]
+    simulation = simulate(system, parameters, rows, seed)
+    return [_simulated(metric, simulation, settings) for metric in metrics]
 
 
 def _simulated(metric: Measure, simulation: Simulation, settings: Settings) -> tuple[float, TruthBy, float]:
@@ -215,8 +215,8 @@ def _simulated(metric: Measure, simulation: Simulation, settings: Settings) -> t
 
     rows = len(simulation.labels)
     ends = np.linspace(0, rows, min(TRUTH_PARTS, rows) + 1).astype(int).tolist()
-    parts = [true(slice(*one)) for one in pairwise(ends)]
-    error = float(np.std(parts, ddof=1) / math.sqrt(len(parts))) if len(parts) > 1 else math.nan
+    errors = [true(slice(*cut)) for cut in pairwise(ends)]
+    error = float(np.std(errors, ddof=1) / math.sqrt(len(errors))) if len(errors) > 1 else math.nan
     return true(slice(rows)), "simulation", error
 
 

@@ -72,17 +72,17 @@ def trained_error(
     edges = equal_width_edges(bins)
     if calibration is not None:
         require_classes(calibration, predictions.classes, predictions.provenance.path)
-        parts = [(predictions, calibration)]
+        splits = [(predictions, calibration)]
     else:
         fold = random_folds(predictions.n_rows, folds, generator(seed, Stream.FOLDS))
-        parts = [(select(predictions, fold == n), select(predictions, fold != n)) for n in range(folds)]
+        splits = [(select(predictions, fold == n), select(predictions, fold != n)) for n in range(folds)]
     weights, scores, learned = [], [], []
-    for rows, others in parts:
+    for rows, training in splits:
         score, _, weight = seen_through(rows, lens)
         index = bin_index(score, edges)
         weights.append(np.bincount(index, weight, bins))
         scores.append(np.bincount(index, weight * score, bins))
-        learned.append(_frequency(others, lens, edges))
+        learned.append(_frequency(training, lens, edges))
     weight, frequency = np.stack(weights), np.stack(learned)
     # a bin has one mean score: that of all rows
     with np.errstate(invalid="ignore"):

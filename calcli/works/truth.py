@@ -108,11 +108,11 @@ def _error(estimator: object, bins: Bins) -> float:
     """Return the error of (d, m) sums of scores and true probabilities, of equal predictions each."""
     if isinstance(estimator, VectorMiscalibration):
         return estimator.of(bins)
-    first = Bins(bins.count, bins.weight, bins.score[0], bins.outcome[0])
+    sums = Bins(bins.count, bins.weight, bins.score[0], bins.outcome[0])
     if isinstance(estimator, CumulativeError):
-        return float(estimator.of_sums(first))
+        return float(estimator.of_sums(sums))
     assert isinstance(estimator, BinnedError)
-    return float(binned_error(first, estimator.norm))
+    return float(binned_error(sums, estimator.norm))
 
 
 def true_error(metric: Measure, predictions: Predictions, posteriors: Doubles, settings: Settings) -> float:
@@ -146,8 +146,8 @@ def true_error(metric: Measure, predictions: Predictions, posteriors: Doubles, s
     require_truth(metric)
     exact = isinstance(metric, CumulativeError) or _shows_all(metric.lens, predictions.n_classes, settings)
 
-    def true(known: Known) -> float:
-        inside = known.within(metric.region, str(metric))
+    def true(problem: Known) -> float:
+        inside = problem.within(metric.region, str(metric))
         if not inside.has_weight:
             return np.nan
         bins = inside.of_equal
@@ -186,7 +186,7 @@ def _in_cells(bins: Bins) -> Bins:
     def added(values: Array) -> Doubles:
         return np.bincount(cell, values).astype(np.float64)
 
-    tables = (np.stack([added(one) for one in table]) for table in (bins.score, bins.outcome))
+    tables = (np.stack([added(values_) for values_ in table]) for table in (bins.score, bins.outcome))
     return Bins(added(bins.count).astype(np.int64), added(bins.weight), *tables)
 
 
@@ -227,11 +227,11 @@ def true_curve(
     UsageError
         If there is no such lens.
     """
-    known = known_problem(predictions, posteriors, lens, settings).within(region, "region")
-    order = np.argsort(known.scores[:, 0], kind="stable")
-    score, expected = known.scores[order, 0], known.expected[order, 0]
-    weight = np.ones(len(order)) if known.weights is None else known.weights[order].astype(np.float64)
-    cuts = equal_mass_cuts(score, CELLS, known.weights if known.weights is None else weight)
+    problem = known_problem(predictions, posteriors, lens, settings).within(region, "region")
+    order = np.argsort(problem.scores[:, 0], kind="stable")
+    score, expected = problem.scores[order, 0], problem.expected[order, 0]
+    weight = np.ones(len(order)) if problem.weights is None else problem.weights[order].astype(np.float64)
+    cuts = equal_mass_cuts(score, CELLS, problem.weights if problem.weights is None else weight)
     mass = segment_sums(weight, cuts)
     filled = mass > 0
     means = [segment_sums(values * weight, cuts)[filled] / mass[filled] for values in (score, expected)]
@@ -263,14 +263,14 @@ class _Expected:
             self._scores[rows, 0], self._scores[rows, 1] = score, 1 - score
             if lens.given:
                 self._seen[rows] = lens.statistics[lens.given](block)
-        expected, each = self._expected[rows], np.arange(len(block.labels))
+        expected, rows_of = self._expected[rows], np.arange(len(block.labels))
         for k, probs in enumerate(self._posteriors[rows].T):
-            other = block.labelled(np.full(len(block.labels), k))
+            relabelled = block.labelled(np.full(len(block.labels), k))
             if isinstance(lens, VectorLens):
-                outcome = lens.outcome(other)
+                outcome = lens.outcome(relabelled)
             else:
-                outcome = 1 - lens.statistics[lens.outcome](other).astype(np.intp)
-            expected[each, outcome] += probs
+                outcome = 1 - lens.statistics[lens.outcome](relabelled).astype(np.intp)
+            expected[rows_of, outcome] += probs
 
     @property
     def known(self) -> Known:

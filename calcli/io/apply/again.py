@@ -53,24 +53,24 @@ def known_classes(contents: Contents, path: str, options: ReadOptions) -> tuple[
         If these are no scores of classes, or those of one that stands alone.
     """
     try:
-        known = understand(find([contents], options), path, options).classes
+        classes = understand(find([contents], options), path, options).classes
     except CalcliError:  # there are no labels, which would name them
         source = find([contents], options, labelled=False)
-        width, said = source.scores.shape[1], options.classes or source.classes
-        known = said or tuple(map(str, range(max(width, 2))))
-        if width == 1 and len(known) == 1:
-            if known[0] not in ("0", "1"):
+        width, named_classes = source.scores.shape[1], options.classes or source.classes
+        classes = named_classes or tuple(map(str, range(max(width, 2))))
+        if width == 1 and len(classes) == 1:
+            if classes[0] not in ("0", "1"):
                 raise InputError(
-                    f"{path} has scores of {known[0]} alone, and no class is named but it; name both, in the "
-                    f"order of the priors, with --classes"
+                    f"{path} has scores of {classes[0]} alone, and no class is named but it; name both, in "
+                    f"the order of the priors, with --classes"
                 ) from None
-            known = ("0", "1")
-    if known == WRONG_RIGHT:
+            classes = ("0", "1")
+    if classes == WRONG_RIGHT:
         raise InputError(
             f"{path} has the confidence in answers that are right or wrong, and class priors are those of "
             "classes; expected a score for each class, or that of one of two"
         )
-    return known
+    return classes
 
 
 def find_again(record: CalibratorRecord, contents: Contents, options: ReadOptions) -> Source:
@@ -107,20 +107,20 @@ def _whose_score(record: CalibratorRecord, source: Source) -> str | None:
     """
     scores, second = source.scores.head(LOOKED_AT)[:, 0].astype(np.float64), record.classes[1]
     predicted = [column for column in source.columns if says("prediction", column)]
-    said = {
-        one: as_text(worded(source.table, one)[: len(scores)], MISSING_NAMES)
-        for one in [*predicted, *label_names(source.columns)]
+    texts_of = {
+        column: as_text(worded(source.table, column)[: len(scores)], MISSING_NAMES)
+        for column in [*predicted, *label_names(source.columns)]
     }
     sure = len(scores) > 0 and scores.min() >= HALF * (100 if scores.max() > 1 else 1)
     for one in predicted if sure else ():
-        if not {*said[one]} <= {plain_text(second), "1", ""}:
+        if not {*texts_of[one]} <= {plain_text(second), "1", ""}:
             raise InputError(
                 f"{source.place.name}: {source.taken[0]} may be the confidence in what {one} names, and the "
                 f"calibrator was fitted on scores of a class; save those of {second}, or, if these are, say "
                 f"--positive {shlex.quote(second)}"
             )
     plain = {plain_text(name): name for name in record.classes}
-    for one, texts in said.items():
+    for one, texts in texts_of.items():
         scored = cut(scores, texts) if one in predicted else None
         if one not in predicted and {*texts.tolist()} - {""} == {*plain} and not customary(plain):
             raised = ranks(scores, texts == plain_text(second))
@@ -132,8 +132,8 @@ def _whose_score(record: CalibratorRecord, source: Source) -> str | None:
 
 def _found(record: CalibratorRecord, contents: Contents, look: ReadOptions) -> Source:
     columns = record.fitted_on.get("columns") or ()
-    known = look.scores is None and bool(columns) and set(columns) <= set(contents.columns)
-    if known and record.fitted_on.get("scores") is not None:
+    present = look.scores is None and bool(columns) and set(columns) <= set(contents.columns)
+    if present and record.fitted_on.get("scores") is not None:
         look = replace(look, scores=str(record.fitted_on["scores"]))
     try:
         return find([contents], look, labelled=False, classes=record.classes)
@@ -141,7 +141,7 @@ def _found(record: CalibratorRecord, contents: Contents, look: ReadOptions) -> S
         gone = [name for name in columns if name not in contents.columns]
         if look.scores is None and 0 < len(gone) < len(columns):
             raise InputError(f"missing of the columns of the fit: {listed(gone)}; {fault}") from fault
-        if not known or look.scores is not None:
+        if not present or look.scores is not None:
             raise
         fitted = record.fitted_on
         if look.kind == "auto" and "percent" in fitted:  # what the scores of the fit were told to be
@@ -180,18 +180,18 @@ def judged_as_fitted(
     chosen = options.kind != "auto" or source.kind == "percent" or source.scores.shape[1] > 1
     if chosen or "percent" not in fitted:
         return score_kind, ()
-    looks, known = score_kind.called, called(fitted["kind"], fitted["percent"])
+    looks, of_fit = score_kind.called, called(fitted["kind"], fitted["percent"])
     again = [*columns_of(source)] == fitted.get("columns")
-    if looks == known or (not again and source.kind is not None and {looks, known} != {"probs", "percent"}):
+    if looks == of_fit or (not again and source.kind is not None and {looks, of_fit} != {"probs", "percent"}):
         return score_kind, ()
     name = source.place.name
     if not again:
         raise InputError(
-            f"{name} has scores that look like {looks}, but {record.made} {known}; say which "
-            f"they are, with --kind {looks} or --kind {known}"
+            f"{name} has scores that look like {looks}, but {record.made} {of_fit}; say which "
+            f"they are, with --kind {looks} or --kind {of_fit}"
         )
-    note = f"{name} has scores that look like {looks}; they were taken for {known}, as in the fit (--kind)"
-    return judge_kind(source, replace(options, kind=known)), (note,)
+    note = f"{name} has scores that look like {looks}; they were taken for {of_fit}, as in the fit (--kind)"
+    return judge_kind(source, replace(options, kind=of_fit)), (note,)
 
 
 def classes_of(
@@ -249,22 +249,22 @@ def renamed(record: CalibratorRecord, source: Source, options: ReadOptions) -> t
         return ()
     words, known = _class_words(name), _class_words(fitted)
     if words and known and (words.isdisjoint(known) or says("not", name) != says("not", fitted)):
-        first = record.classes[0]
+        first_class = record.classes[0]
         raise InputError(
             f"{source.place.name}: {name} is named after another class than {fitted}, the score of {second} "
             f"in the fit; say whose it is, with --positive {shlex.quote(second)} or "
-            f"--positive {shlex.quote(first)}"
+            f"--positive {shlex.quote(first_class)}"
         )
     return () if words & known else (f"{name} is taken for the score of {second}, as {fitted} of the fit is",)
 
 
 def _class_words(name: str) -> set[str]:
     """Return the words of a name that may say a class."""
-    others = [PATTERNS[name] for name in ("score", "made", "system", "derived", "class")]
+    patterns = [PATTERNS[name] for name in ("score", "made", "system", "derived", "class")]
     return {
         token
         for token in tokens(name)
-        if not (token.isdigit() or token in PARTS or any(pattern.fullmatch(token) for pattern in others))
+        if not (token.isdigit() or token in PARTS or any(pattern.fullmatch(token) for pattern in patterns))
     }
 
 
@@ -299,36 +299,36 @@ def written_order(
 def _refuse_counting(source: Source, classes: Sequence[str], order: Sequence[str], form: Format) -> None:
     """Raise an InputError if numbered labels, by the scores, do not count classes as an array would."""
     scores, alphabet = source.scores.head(LOOKED_AT), sorted(order)
-    for one in label_names(source.columns):
-        labels = source.columns[one][: len(scores)]
+    for column in label_names(source.columns):
+        labels = source.columns[column][: len(scores)]
         if labels.dtype.kind not in "iuf" or not np.isin(labels, range(len(classes))).all():
             continue
         order_of = [np.array([classes.index(name) for name in names]) for names in (alphabet, order)]
-        more = np.subtract(*(scores[np.arange(len(scores)), at[labels.astype(int)]] for at in order_of))
-        if more.mean() > 3 * more.std() / np.sqrt(len(more)):
+        raised = np.subtract(*(scores[np.arange(len(scores)), at[labels.astype(int)]] for at in order_of))
+        if raised.mean() > 3 * raised.std() / np.sqrt(len(raised)):
             raise InputError(
-                f"{source.place.name}: labels in {one} seem to count the classes as {listed(alphabet)}, and "
-                f"{form.name} would have them as {listed(order)}; save them as names, or write a table"
+                f"{source.place.name}: labels in {column} seem to count the classes as {listed(alphabet)}, "
+                f"and {form.name} would have them as {listed(order)}; save them as names, or write a table"
             )
 
 
 def _second(
-    stored: tuple[str, ...] | None, said: tuple[str, ...] | None, record: CalibratorRecord, name: str
+    stored: tuple[str, ...] | None, stated: tuple[str, ...] | None, record: CalibratorRecord, name: str
 ) -> str:
     """Return the class of the one score in a row: that of its name, or where this is 1, the second one said.
 
     Of two that are said, 0 is the first by its number, but the last is that of the score elsewhere.
     """
-    known = record.classes
-    last = (stored or said or known)[-1]
-    if last in known or last not in ("0", "1"):
+    classes = record.classes
+    last = (stored or stated or classes)[-1]
+    if last in classes or last not in ("0", "1"):
         return last
-    if said is not None and last == "1":
-        return said[-1]
-    options = " or ".join(f"--positive {shlex.quote(one)}" for one in known)
+    if stated is not None and last == "1":
+        return stated[-1]
+    options = " or ".join(f"--positive {shlex.quote(name_)}" for name_ in classes)
     raise InputError(
         f"{name} has one score in each row, that of class {last}, but {record.made} "
-        f"{listed(known)}; say which of them that is, with {options}"
+        f"{listed(classes)}; say which of them that is, with {options}"
     )
 
 

@@ -123,12 +123,12 @@ class Wanted:
         if self.costs is None:
             return None
         classes = record.classes
-        known = self.priors.of(classes) if self.priors else np.asarray(record.priors)
+        priors = self.priors.of(classes) if self.priors else np.asarray(record.priors)
         with naming("--decide"):
-            if not len(known) and self.costs.name == "balanced":
+            if not len(priors) and self.costs.name == "balanced":
                 raise UsageError("balanced needs class frequencies; give --shift-to-priors")
             return self.costs.matrix(
-                classes, known if len(known) else np.full(len(classes), 1 / len(classes))
+                classes, priors if len(priors) else np.full(len(classes), 1 / len(classes))
             )
 
 
@@ -193,33 +193,33 @@ def recalibrate_file(
     with spooled() if path == "-" else nullcontext((place, known_format(place))) as (file, opened):
         form, stored = output_format(target, opened.name), opened.name
         contents = opened.module.open_file(file, name)
-        if record is None and (known := wanted.threshold):
+        if record is None and (threshold := wanted.threshold):
             record = replace(
-                unfitted(known.classes), fitted_on=known.made_of, made="the threshold was made of"
+                unfitted(threshold.classes), fitted_on=threshold.made_of, made="the threshold was made of"
             )
         elif record is None:
             record = unfitted(known_classes(contents, path, options))
         passage = _prepared(record, contents, stored, form, options, wanted)
-        said: tuple[str, ...] = ()
+        saved: tuple[str, ...] = ()
         if form.name == stored == "npy" and passage.frame.others.names:
-            said = (
+            saved = (
                 f"the labels were written to {labels_file(Path(target)).name} beside {Path(target).name}",
             )
         watch = watcher("rows", passage.source.scores.shape[0] or None)
-        parts = _recalibrated(record, passage, wanted)
-        first = next(parts, None)  # before anything is written: a fault leaves standard output empty
-        if first is None:
+        chunks = _recalibrated(record, passage, wanted)
+        first_part = next(chunks, None)  # before anything is written: a fault leaves standard output empty
+        if first_part is None:
             raise InputError(f"{passage.source.place.name} has no rows; expected at least one")
         rows = changed = answered = 0
         with open_writer(target, form, passage.frame) as writer:
-            for others, scores, other, at_least in chain([first], parts):
-                writer.write(others, scores)
-                rows, changed, answered = rows + len(scores), changed + other, answered + at_least
+            for columns, scores, moved, at_least in chain([first_part], chunks):
+                writer.write(columns, scores)
+                rows, changed, answered = rows + len(scores), changed + moved, answered + at_least
                 watch(rows)
         return Written(
             rows,
             None if record.of_answers else changed,
-            (*passage.notes, *said),
+            (*passage.notes, *saved),
             answered if wanted.threshold is not None else None,
         )
 
@@ -346,7 +346,7 @@ def _prepared(
     kind = wanted.kind
     if threshold is not None:
         threshold.require_same(kind := score_kind.kind, record.classes, name)
-    (others, before), own_columns = beside(source), columns_of(source)
+    (kept_columns, before), own_columns = beside(source), columns_of(source)
     alike = form.of_arrays == BY_NAME[stored].of_arrays
     plain = alike and are_plain(source) and kind == score_kind.kind
     plain = plain and not (form.name == "csv" and len(own_columns) < width)
@@ -358,8 +358,8 @@ def _prepared(
     listing = classes[-width:] if by_name or (same and width == 1) else counted
     lost = list(source.left_out)
     if form.name == "npy" != stored:
-        lost += others.names
-        others = others.empty_table().select([]).schema
+        lost += kept_columns.names
+        kept_columns = kept_columns.empty_table().select([]).schema
     if lost:
         notes = (*notes, f"{name}: {listed(lost)} could not be passed on to {form.name}")
     if form.name == "npy" != stored and not all(one.isdigit() for one in listing):
@@ -368,15 +368,15 @@ def _prepared(
         ranks = listed(source.scores.ranks)
         notes = (*notes, f"{source.scores.note}; they are written by class, without {ranks}")
     names = own_columns if by_name or record.of_answers else tuple(PREFIXES[kind] + one for one in listing)
-    written = [*names, *others.names, *wanted.columns]
-    if twice := [one for one in written if written.count(one) > 1]:
+    written = [*names, *kept_columns.names, *wanted.columns]
+    if twice := [column for column in written if written.count(column) > 1]:
         raise InputError(
             f"{name} has a column {twice[0]} besides the scores, the name of a column to be written; "
             "rename or remove it"
         )
     if alike and not (form.of_arrays or same or k is not None or isinstance(source.scores, RankedScores)):
         notes = (*notes, f"{name}: {score_kind.called} in {listed(own_columns)} became {listed(names)}")
-    schema = in_place(source, others.names) if by_name else inserted(others, before, names)
+    schema = in_place(source, kept_columns.names) if by_name else inserted(kept_columns, before, names)
     frame = Frame(
         _with_columns(schema, wanted, form),
         names,
@@ -421,15 +421,15 @@ def _recalibrated(
     rows, shift, costs = 0, wanted.shift(record), wanted.decisions(record)
     step = max(1, PART_BYTES // (8 * len(order)))
     names = [name for name in passage.frame.others.names if name not in wanted.columns]
-    for stored, others in passing(passage.source, names, step):
+    for stored, columns_kept in passing(passage.source, names, step):
         block = checked.checked(stored, rows)
         if passage.own is not None:
             block = merged(block, passage.own, checked.kind)
         scores = block if ordered else block[:, order]
-        if (given := wanted.log_probs) is None:
+        if (log_probs_given := wanted.log_probs) is None:
             log_probs = recalibrate(record, scores, checked.kind, shift)
         else:
-            log_probs = given[rows : rows + len(scores)].astype(np.float64, copy=False)
+            log_probs = log_probs_given[rows : rows + len(scores)].astype(np.float64, copy=False)
         refuse_overflow(log_probs, record.calibrator.name, name, rows)
         kept_scores = wanted.threshold is not None
         written = scores.astype(np.float64) if kept_scores else scores_as(passage.kind, log_probs)
@@ -438,20 +438,20 @@ def _recalibrated(
         if wanted.threshold is not None:
             answers = _answers(wanted.threshold, scores, rows, passage)
             answered = int(np.count_nonzero(answers))
-            others = others.append_column(wanted.threshold.mark, pa.array(answers))
+            columns_kept = columns_kept.append_column(wanted.threshold.mark, pa.array(answers))
         if costs is not None:
             decisions = np.array(costs.decisions)[costs.best(np.exp(log_probs.T))]
-            others = others.append_column(DECISION, pa.array(decisions, pa.string()))
+            columns_kept = columns_kept.append_column(DECISION, pa.array(decisions, pa.string()))
         rows += len(scores)
         changed = int(np.count_nonzero(scores.argmax(axis=1) != log_probs.argmax(axis=1)))
-        yield others, written, changed, answered
+        yield columns_kept, written, changed, answered
 
 
-def _answers(threshold: Threshold, scores: Floats, first: int, passage: _Passage) -> NDArray[np.bool_]:
+def _answers(threshold: Threshold, scores: Floats, start: int, passage: _Passage) -> NDArray[np.bool_]:
     """Return (n,) whether some rows, of which the first has that number, are at or above a threshold."""
     source, unlabelled = passage.source, np.zeros(len(scores), np.intp)
     rows, provenance = ArrayScores(scores, passage.kind), Provenance(source.place.name, "")
-    columns = source.columns.kept(slice(first, first + len(scores)))
+    columns = source.columns.kept(slice(start, start + len(scores)))
     return threshold.answers(
         Predictions(rows, unlabelled, threshold.classes, columns=columns, provenance=provenance)
     )

@@ -194,8 +194,8 @@ def _record(document: Mapping[str, Any], parameters: dict[str, Parameter]) -> Ca
 def _note_rows(calibrator: Calibrator, classes: tuple[str, ...], fitted_on: Mapping[str, Any]) -> None:
     """Note in a calibrator what the rows of its fit were; files that do not tell are of logits, as a rule."""
     columns, turned = fitted_on.get("columns") or [], fitted_on.get("turned") is True
-    kind, named = fitted_on.get("kind", "logits"), isinstance(columns, list)
-    if not named or not all(isinstance(name, str) for name in columns) or kind not in get_args(Kind):
+    kind, are_names = fitted_on.get("kind", "logits"), isinstance(columns, list)
+    if not are_names or not all(isinstance(name, str) for name in columns) or kind not in get_args(Kind):
         raise ValueError("the columns of its fit are not names, or its scores of no known kind")
     calibrator.fitted_to(
         called(kind, fitted_on.get("percent") is True) if "kind" in fitted_on else calibrator.scores_are,
@@ -302,10 +302,10 @@ def _compact(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, allow_nan=False)
 
 
-def read_json(data: bytes, path: AnyPath, what: str = "calibrator") -> Any:
-    """Return what is in a JSON file, expected to be a calibrator or `what` else is made again."""
-    mend = f"{AGAIN[what]} it again, or copy it again"
-    with naming_faults(f"{path} is not a {what}: it is not complete and valid JSON ({SAID}); {mend}"):
+def read_json(data: bytes, path: AnyPath, kind: str = "calibrator") -> Any:
+    """Return what is in a JSON file, expected to be a calibrator or `kind` else is made again."""
+    mend = f"{AGAIN[kind]} it again, or copy it again"
+    with naming_faults(f"{path} is not a {kind}: it is not complete and valid JSON ({SAID}); {mend}"):
         return json.loads(data)
 
 
@@ -316,21 +316,21 @@ def _read_npz(path: AnyPath) -> tuple[Any, dict[str, Array]]:
         path.open("rb") as file,
         zipfile.ZipFile(file) as archive,
     ):
-        for one in archive.infolist():
-            refuse_bomb(f"{path}: {one.filename}", one.file_size, one.compress_size)
+        for member in archive.infolist():
+            refuse_bomb(f"{path}: {member.filename}", member.file_size, member.compress_size)
         stored = {name.removesuffix(".npy"): archive.read(name) for name in archive.namelist()}
         arrays = {name: held_array(data, f"{path}: the array {name}") for name, data in stored.items()}
         return json.loads(str(arrays.pop(HEADER))), arrays
 
 
-def check_version(document: Any, path: AnyPath, what: str = "calibrator", known: str = SCHEMA) -> None:
-    """Raise an InputError unless a document has the schema of a calibrator, or of `what` else."""
+def check_version(document: Any, path: AnyPath, kind: str = "calibrator", expected: str = SCHEMA) -> None:
+    """Raise an InputError unless a document has the schema of a calibrator, or of `kind` else."""
     schema = document.get("schema") if isinstance(document, dict) else None
-    name, version = known.split("/")
+    name, version = expected.split("/")
     if not isinstance(schema, str) or not schema.startswith(f"{name}/"):
-        raise InputError(f'{path} is not a {what}: expected JSON with "schema": "{known}"')
-    if schema != known:
+        raise InputError(f'{path} is not a {kind}: expected JSON with "schema": "{expected}"')
+    if schema != expected:
         raise InputError(
-            f"{path} has version {schema.removeprefix(f'{name}/')} of the {what} format; this calcli, "
-            f"{__version__}, reads version {version}; {AGAIN[what]} it again, or use the calcli that wrote it"
+            f"{path} has version {schema.removeprefix(f'{name}/')} of the {kind} format; this calcli, "
+            f"{__version__}, reads version {version}; {AGAIN[kind]} it again, or use the calcli that wrote it"
         )

@@ -57,8 +57,8 @@ def policy_path(given: str | None) -> str:
     """Return where the policy is: what was given, else the nearest one, here or in a folder above."""
     if given is not None:
         return given
-    here = Path.cwd()
-    for folder in (here, *here.parents):
+    current = Path.cwd()
+    for folder in (current, *current.parents):
         if (folder / FILE).exists():
             return os.path.relpath(folder / FILE)
         if (folder / PROJECT).is_file() and _holds_policy(folder / PROJECT):
@@ -115,8 +115,8 @@ def parse_policy(table: Mapping[str, Any], path: str) -> Policy:
     settings, min_rows, reading = DEFAULTS, None, {}
     try:
         _refuse_unknown(table, GENERAL)
-        given = {OF_ALL[key]: value for key, value in table.items() if key in OF_ALL}
-        settings = settings_of(given, "key", DEFAULTS)
+        values = {OF_ALL[key]: value for key, value in table.items() if key in OF_ALL}
+        settings = settings_of(values, "key", DEFAULTS)
         min_rows = _min_rows(table, None)
         reading = checked(ReadOptions, READING.checked("reading", table.get("reading", {})), "key")
     except CalcliError as fault:
@@ -183,10 +183,10 @@ def _conditions(entry: Mapping[str, Any], metric: Measure) -> list[Bound | NoWor
     conditions: list[Bound | NoWorse] = []
     if "bound" in entry and not {"max", "min"} & entry.keys():
         raise UsageError("bound says what max or min is compared with; there is neither")
-    for key, most in (("max", True), ("min", False)):
+    for key, is_most in (("max", True), ("min", False)):
         if key in entry:
             end: End = _choice(entry, "bound", End)
-            conditions.append(Bound(NUMBER.checked(key, entry[key]), most, end))
+            conditions.append(Bound(NUMBER.checked(key, entry[key]), is_most, end))
     worse = {"lower": "max_increase", "higher": "max_decrease"}.get(metric.entry.direction)
     for key in ("max_increase", "max_decrease"):
         if key in entry and key != worse:
@@ -227,12 +227,12 @@ def _choice(table: Mapping[str, Any], key: str, of: Any) -> Any:
     return values.checked(key, table.get(key, values.choices[0]))
 
 
-def _refuse_unknown(table: Mapping[str, Any], known: tuple[str, ...]) -> None:
+def _refuse_unknown(table: Mapping[str, Any], keys: tuple[str, ...]) -> None:
     for key in table:
         if key in FORMER:
             raise UsageError(FORMER[key])
-        if key not in known:
-            raise UsageError(f"unknown key {key!r}{nearest_name(key, known)}; known are {', '.join(known)}")
+        if key not in keys:
+            raise UsageError(f"unknown key {key!r}{nearest_name(key, keys)}; known are {', '.join(keys)}")
 
 
 def is_report(path: str) -> bool:
@@ -293,10 +293,10 @@ def _stored(results: list[dict[str, Any]], settings: dict[str, Any], path: str) 
         }
         for result in results
     }
-    first = results[0]["input"]
+    input_ = results[0]["input"]
     # priors weight rows as well, and older reports do not say
-    weighted = None if settings.get("priors") else first.get("weighted")
-    return StoredReport(path, tuple(first["class_names"]), metrics, settings, weighted)
+    weighted = None if settings.get("priors") else input_.get("weighted")
+    return StoredReport(path, tuple(input_["class_names"]), metrics, settings, weighted)
 
 
 def _slice_of_report(part: dict[str, str] | None) -> str:
@@ -358,8 +358,8 @@ def load_threshold(path: str | Path) -> Threshold:
     document = read_json(file.read_bytes(), file, WHAT)
     check_version(document, file, WHAT, THRESHOLDS_SCHEMA)
     with naming_faults(f"{file} is damaged ({SAID}); make it again, or copy it again"):
-        held = {name: one for name, one in document.items() if name not in ("schema", "calcli", "crc32")}
-        if document["crc32"] != checksum(held):
+        content = {name: one for name, one in document.items() if name not in ("schema", "calcli", "crc32")}
+        if document["crc32"] != checksum(content):
             raise ValueError("it does not have its checksum")
         return _threshold(document)
 

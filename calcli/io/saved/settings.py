@@ -34,13 +34,13 @@ CSV_GROUPS = "a line for each class: its name and its group"
 
 
 def settings_of(
-    given: Mapping[str, Any], spelling: Spelling = "keyword", defaults: Settings | None = None
+    options: Mapping[str, Any], spelling: Spelling = "keyword", defaults: Settings | None = None
 ) -> Settings:
     """Return settings from values by keyword.
 
     Parameters
     ----------
-    given
+    options
         Costs, priors, groups and weights may be text, or what text stands for.
     spelling
         Where the values were written, for messages.
@@ -54,12 +54,12 @@ def settings_of(
     InputError
         If a file of class groups, costs, priors or weights is damaged.
     """
-    given, ready, named = dict(given), {}, {}
+    options, ready, named = dict(options), {}, {}
     if spelling == "keyword":
-        ready = _ready(given)
-        named = {name: given.pop(name) for name in BY_NAME if isinstance(given.get(name), Mapping)}
-    values = checked(Settings, given, spelling) | named
-    called = {name: one.spelled(spelling) for name, one in declared(Settings).items()}
+        ready = _ready(options)
+        named = {name: options.pop(name) for name in BY_NAME if isinstance(options.get(name), Mapping)}
+    values = checked(Settings, options, spelling) | named
+    called = {name: setting.spelled(spelling) for name, setting in declared(Settings).items()}
     if "costs" in values:
         with naming(called["costs"]):
             values["costs"] = read_costs(values["costs"])
@@ -91,9 +91,9 @@ def refuse_half_a_shift(settings: Settings, called: Mapping[str, str]) -> None:
         )
 
 
-def _ready(given: dict[str, Any]) -> dict[str, Any]:
+def _ready(options: dict[str, Any]) -> dict[str, Any]:
     """Take out the values that are what text would be read as."""
-    ready = {name: given.pop(name) for name, value in [*given.items()] if _is_ready(name, value)}
+    ready = {name: options.pop(name) for name, value in [*options.items()] if _is_ready(name, value)}
     if "costs" in ready:
         ready["costs"] = with_distinct_names(ready["costs"])
     return ready
@@ -102,7 +102,7 @@ def _ready(given: dict[str, Any]) -> dict[str, Any]:
 def _is_ready(name: str, value: Any) -> bool:
     """Whether a value is what text would be read as."""
     if name == "costs":
-        return isinstance(value, list | tuple) and all(isinstance(one, Definition) for one in value)
+        return isinstance(value, list | tuple) and all(isinstance(item, Definition) for item in value)
     return name in PRIORS and isinstance(value, Priors)
 
 
@@ -157,11 +157,11 @@ def _cost_table(text: str) -> CostTable:
             raise InputError(f"{path}: class {name!r} has no costs by decision; expected a number for each")
     if not rows:
         raise InputError(f"{path} has no costs; expected a row for each class")
-    first, decisions = next((name, tuple(row)) for name, row in rows.items())
+    start, decisions = next((name, tuple(row)) for name, row in rows.items())
     for name, row in rows.items():
         if set(row) != set(decisions):
             odd = next(iter(set(row) ^ set(decisions)))
-            raise InputError(f"{path}: only one of the classes {first!r} and {name!r} has a cost of {odd!r}")
+            raise InputError(f"{path}: only one of the classes {start!r} and {name!r} has a cost of {odd!r}")
     costs = tuple(tuple(_number(path, (name, d), row[d]) for d in decisions) for name, row in rows.items())
     return CostTable(path.stem, tuple(rows), decisions, costs)
 
@@ -191,13 +191,13 @@ def _number(path: AnyPath, place: tuple[str, ...], value: Any) -> float:
 
 
 def read_class_groups(
-    given: tuple[str, ...] | Mapping[Any, Any], called: str = "--class-groups"
+    groups_given: tuple[str, ...] | Mapping[Any, Any], called: str = "--class-groups"
 ) -> dict[str, dict[str, str]]:
     """Return partitions of the classes by name, each as the group of every class.
 
     Parameters
     ----------
-    given
+    groups_given
         `NAME=a+b,c+d`, or `NAME=FILE` with a CSV, JSON or TOML file that gives each class its group; or a
         mapping of names to that, or to the group of each class.
     called
@@ -211,7 +211,7 @@ def read_class_groups(
         If a file is damaged, or a group is neither text nor a number.
     """
     groups: dict[str, dict[str, str]] = {}
-    for name, value in _by_name(called, given, "size=cat+mouse,horse+cow", LENS):
+    for name, value in _by_name(called, groups_given, "size=cat+mouse,horse+cow", LENS):
         if isinstance(value, Mapping) and value:
             groups[name] = _groups_of(value, f"{called} {name}")
         elif not isinstance(value, str):
@@ -228,7 +228,7 @@ def read_class_groups(
 
 
 def read_weights(
-    given: tuple[str, ...] | Mapping[Any, Any], called: str = "--threshold-weights"
+    named_files: tuple[str, ...] | Mapping[Any, Any], called: str = "--threshold-weights"
 ) -> dict[str, tuple[tuple[float, float], ...]]:
     """Return thresholds with their weights by name, from `NAME=FILE`, or by name a file or the pairs.
 
@@ -242,7 +242,7 @@ def read_weights(
         If a file holds something other than such a table.
     """
     weights: dict[str, tuple[tuple[float, float], ...]] = {}
-    for name, value in _by_name(called, given, "mine=weights.csv", WEIGHTS):
+    for name, value in _by_name(called, named_files, "mine=weights.csv", WEIGHTS):
         if not isinstance(value, str):
             weights[name] = weights_of(value, f"{called} {name}")
             continue
@@ -252,7 +252,7 @@ def read_weights(
     return weights
 
 
-def files_of_weights(metrics: Iterable[str], known: Container[str]) -> dict[str, Any]:
+def files_of_weights(metrics: Iterable[str], read: Container[str]) -> dict[str, Any]:
     """Return the tables in CSV files that metrics name, as in `weighted_risk:weights=w.csv`, by that name.
 
     Raises
@@ -262,8 +262,8 @@ def files_of_weights(metrics: Iterable[str], known: Container[str]) -> dict[str,
     """
     calls = parse_metrics(metrics)
     calls += [metric.base_score for metric in calls if "score" in metric.arguments]
-    named = dict.fromkeys(str(metric.arguments.get("weights", "")) for metric in calls)
-    files = [name for name in named if name.lower().endswith(".csv") and name not in known]
+    weights = dict.fromkeys(str(metric.arguments.get("weights", "")) for metric in calls)
+    files = [name for name in weights if name.lower().endswith(".csv") and name not in read]
     return {name: _table_of_weights(path_of(name)) for name in files}
 
 
@@ -296,7 +296,7 @@ def _table_of_weights(path: AnyPath) -> tuple[tuple[float, float], ...]:
 
 
 def _by_name(
-    called: str, given: tuple[str, ...] | Mapping[Any, Any], example: str, taken: re.Pattern[str]
+    called: str, mapping: tuple[str, ...] | Mapping[Any, Any], example: str, reserved: re.Pattern[str]
 ) -> Iterator[tuple[str, Any]]:
     """Yield names with what they stand for, from a mapping or from text with an equals sign.
 
@@ -305,17 +305,17 @@ def _by_name(
     UsageError
         If a name cannot be used, or stands for nothing.
     """
-    if isinstance(given, Mapping):
-        values = (os.fspath(one) if isinstance(one, os.PathLike) else one for one in given.values())
-        parts = [(f"{name!r}", name, value) for name, value in zip(given, values, strict=True)]
+    if isinstance(mapping, Mapping):
+        values = (os.fspath(one) if isinstance(one, os.PathLike) else one for one in mapping.values())
+        entries = [(f"{name!r}", name, value) for name, value in zip(mapping, values, strict=True)]
     else:
-        split = [(text, text.partition("=")) for text in given]
-        parts = [(text, name.strip(), value.strip()) for text, (name, _, value) in split]
+        split = [(text, text.partition("=")) for text in mapping]
+        entries = [(text, name.strip(), value.strip()) for text, (name, _, value) in split]
     names: set[str] = set()
-    for text, name, value in parts:
+    for text, name, value in entries:
         if (isinstance(value, str) and not value) or not isinstance(name, str) or not NAME.fullmatch(name):
             raise UsageError(f"{called} {text}: expected a name and what it stands for, as in {example}")
-        if taken.fullmatch(name):
+        if reserved.fullmatch(name):
             raise UsageError(f"{called} {text}: {name} has a meaning of its own; choose another name")
         if name in names:
             raise UsageError(f"{called} {text}: {name} has been given before; choose another name")
@@ -336,8 +336,8 @@ def _parse_groups(called: str, name: str, text: str) -> dict[str, str]:
     return group_of
 
 
-def _groups_of(given: Mapping[Any, Any], owner: str) -> dict[str, str]:
-    for name, group in given.items():
+def _groups_of(mapping: Mapping[Any, Any], owner: str) -> dict[str, str]:
+    for name, group in mapping.items():
         if not isinstance(group, str | int) or isinstance(group, bool):
             raise InputError(f"{owner}: the group of class {name!r} is {group!r}; expected text or a number")
-    return {str(name): str(group) for name, group in given.items()}
+    return {str(name): str(group) for name, group in mapping.items()}

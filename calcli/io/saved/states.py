@@ -122,9 +122,9 @@ def from_bytes(data: bytes | memoryview, name: str = "state") -> State:
         with zipfile.ZipFile(io.BytesIO(data)) as file:
             head = json.loads(file.read(HEAD))
             _require_version(head, name)
-            if any(one.compress_type != zipfile.ZIP_STORED for one in file.infolist()):
+            if any(info.compress_type != zipfile.ZIP_STORED for info in file.infolist()):
                 raise ValueError("it is compressed")  # and may hold more than memory
-            stored = {one.filename: stored_content(data, one) for one in file.infolist()}
+            stored = {info.filename: stored_content(data, info) for info in file.infolist()}
             for filename, content in stored.items():
                 checksum.update(filename.encode())
                 checksum.update(content)
@@ -189,8 +189,8 @@ def _arrays(state: State) -> Iterator[tuple[str, Array]]:
 
 
 def _of_rows(place: str, rows: Rows) -> Iterator[tuple[str, Array]]:
-    known = {"ids": rows.ids, "labels": rows.labels, "weights": rows.weights, "scores": rows.scores}
-    yield from ((place + name, values) for name, values in known.items() if values is not None)
+    arrays = {"ids": rows.ids, "labels": rows.labels, "weights": rows.weights, "scores": rows.scores}
+    yield from ((place + name, values) for name, values in arrays.items() if values is not None)
     for n, texts in enumerate(rows.columns.values()):
         names, codes = np.unique(texts, return_inverse=True)
         yield from (
@@ -213,15 +213,15 @@ def _of_groups(body: Body, groups: RandomGroups) -> Iterator[tuple[str, Array]]:
 def _state(told: Mapping[str, Any], arrays: Mapping[str, Array]) -> State:
     head = {**told["head"], **{name: tuple(told["head"][name]) for name in ("classes", "metrics", "by")}}
     head["lenses"] = {name: tuple(pair) for name, pair in head["lenses"].items()}
-    known, facts = Head(**head), Facts(**told["facts"])
+    state_head, facts = Head(**head), Facts(**told["facts"])
     parts = tuple(Part(**part) for part in told["parts"])
-    k = len(known.classes)
+    k = len(state_head.classes)
     if told["deals"] is None:
-        rows = _rows("rows/", arrays, known)
-        ids = rows.ids if known.key else rows.ids.astype(np.int64)
-        return State.of_rows(known, parts, rows._replace(ids=ids))
-    body = Body(known)
-    body.sample = None if told["below"] is None else _sample(told["below"], arrays, known)
+        rows = _rows("rows/", arrays, state_head)
+        ids = rows.ids if state_head.key else rows.ids.astype(np.int64)
+        return State.of_rows(state_head, parts, rows._replace(ids=ids))
+    body = Body(state_head)
+    body.sample = None if told["below"] is None else _sample(told["below"], arrays, state_head)
     body.sums = _groups(told["deals"], arrays, k)
     for lens in told["cells"]:
         body.cells[lens] = ScoreCells.of_arrays(_under(f"cells/{lens}/", arrays))
@@ -229,7 +229,7 @@ def _state(told: Mapping[str, Any], arrays: Mapping[str, Array]) -> State:
     for m in told["bins"]:
         count, *sums = (_shaped(arrays[f"bins/{m}/{name}"], k, m) for name in BINS)
         bins[m] = Bins(count.astype(np.int64), *(values.astype(np.float64) for values in sums))
-    return State(known, parts, facts, bins, body)
+    return State(state_head, parts, facts, bins, body)
 
 
 def _rows(place: str, arrays: Mapping[str, Array], head: Head) -> Rows:
@@ -254,7 +254,7 @@ def _sample(below: Any, arrays: Mapping[str, Array], head: Head) -> Sample:
     return Sample.of_rows(rows, int(below))
 
 
-def _groups(told: Mapping[str, Any], arrays: Mapping[str, Array], k: int) -> RandomGroups:
+def _groups(document: Mapping[str, Any], arrays: Mapping[str, Array], k: int) -> RandomGroups:
     sums, infinite = _under("deals/sums/", arrays), _under("deals/infinite/", arrays)
     none = np.zeros(GROUPS, np.int64)
     statistics = {
@@ -264,11 +264,11 @@ def _groups(told: Mapping[str, Any], arrays: Mapping[str, Array], k: int) -> Ran
             float(statistic["infinite_weight"]),
             tuple(statistic["first"]),
         )
-        for name, statistic in told["statistics"].items()
+        for name, statistic in document["statistics"].items()
     }
     weight, squares = (arrays.get(f"deals/{name}") for name in ("weight", "squares"))
     return RandomGroups(
-        int(told["rows"]),
+        int(document["rows"]),
         _wide(_shaped(arrays["deals/count"], GROUPS)),
         _shaped(arrays["deals/digest"], GROUPS),
         weight,

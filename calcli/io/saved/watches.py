@@ -62,11 +62,11 @@ def load_watch(path: str | Path, watched: Mapping[str, Any]) -> Streams:
             one["value"]: [_period(period) for period in one["periods"]] for one in document["streams"]
         }
         before, now = document["watched"], json_value(dict(watched))
-        other = next((name for name in now if before[name] != now[name]), None)
-    if other is not None:
+        changed = next((name for name in now if before[name] != now[name]), None)
+    if changed is not None:
         raise UsageError(
-            f"{file} was begun with {other} {before[other]!r}, and this run has {now[other]!r}; go on as "
-            "it was begun, or begin another file"
+            f"{file} was begun with {changed} {before[changed]!r}, and this run has {now[changed]!r}; go on "
+            "as it was begun, or begin another file"
         )
     return streams
 
