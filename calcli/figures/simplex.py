@@ -56,8 +56,8 @@ def caption(results: Mapping[str, Simplex]) -> str:
     return (
         f"Each corner is an outcome: {', '.join(simplex.names)}. An arrow leads from the mean prediction of "
         f"a bin, its dot, to the observed frequencies, its head; the darker, the more rows. {simplex.binned}."
-        " Faint: within chance if calibrated, corrected for all outcomes of all bins (5%). Bins of fewer than "
-        f"{FEW_ROWS} rows that are within chance are a dot alone."
+        " Faint: within chance if calibrated, corrected for all outcomes of all bins (5%). Bins of fewer "
+        f"than {FEW_ROWS} rows that are within chance are a dot alone."
     )
 
 
