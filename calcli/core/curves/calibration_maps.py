@@ -100,7 +100,7 @@ class TemperatureCurve:
 
     def tables(self) -> Tables:
         """Return the table behind the curve, and the fit."""
-        fitted = [np.nan if one is None else one for one in (self.fitted, self.fitted_loss)]
+        fitted = [np.nan if optimum is None else optimum for optimum in (self.fitted, self.fitted_loss)]
         fit = {
             "temperature": np.array(fitted[:1]),
             "log_loss": np.array(fitted[1:]),
@@ -126,8 +126,8 @@ def calibration_map(calibrator: Calibrator, rows: Predictions, *, raw: bool = Fa
     raw
         Whether it takes raw logits, of which the calibrated score of two classes is not a function.
     """
-    held = rows_of(rows, exact=True)
-    scores, labels = held.scores, np.asarray(held.labels)
+    rows_read = rows_of(rows, exact=True)
+    scores, labels = rows_read.scores, np.asarray(rows_read.labels)
     probs = np.exp(log_softmax(scores))
     if scores.shape[1] == 2:
         lens, chosen = "class-1", np.ones(len(labels), np.intp)
@@ -141,7 +141,7 @@ def calibration_map(calibrator: Calibrator, rows: Predictions, *, raw: bool = Fa
     else:
         calibrated = np.exp(calibrator.apply(scores)[np.arange(len(labels)), chosen])
         before, after, low, high = _summary(score, calibrated)
-    problem = ordered_problem(score, outcome, held.weights)
+    problem = ordered_problem(score, outcome, rows_read.weights)
     even = tuple(from_log_odds(np.linspace(low_end, high_end, BINS + 1)).tolist())
     bins = problem.bins(even if lens == "class-1" else "equal-width", BINS)
     return CalibrationMap(lens, before, after, low, high, bins, _all_rows(rows))
@@ -159,8 +159,8 @@ def _summary(before: Doubles, after: Doubles) -> tuple[Doubles, Doubles, Doubles
     runs = [order[before[order] == before[order[0]]], *inner, order[before[order] == before[order[-1]]]]
     tails = [(1 - SPREAD) / 2, (1 + SPREAD) / 2]
     rows = [(before[run].mean(), after[run].mean(), *np.quantile(after[run], tails)) for run in runs]
-    mean, first = np.unique([row[0] for row in rows], return_index=True)
-    _, calibrated, low, high = np.array(rows)[first].T
+    mean, places = np.unique([row[0] for row in rows], return_index=True)
+    _, calibrated, low, high = np.array(rows)[places].T
     return mean, calibrated, low, high
 
 

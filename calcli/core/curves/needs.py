@@ -103,8 +103,8 @@ def extra_lenses_of(
     figures = list(figures)
     groups = members_by_name(settings.groups, predictions.classes)
     several = [outcomes_lens(lens, settings) for figure in figures if figure.bins == "vectors"]
-    known = {name: _known_lens(name, predictions.n_classes, groups) for name in several}
-    vectors = [name for name, seen in known.items() if isinstance(seen, VectorLens) and seen.size <= 4]
+    lenses = {name: _known_lens(name, predictions.n_classes, groups) for name in several}
+    vectors = [name for name, seen in lenses.items() if isinstance(seen, VectorLens) and seen.size <= 4]
     return (*lenses_of(figures, predictions, lens, settings), *vectors)
 
 
@@ -118,10 +118,10 @@ def outcomes_lens(lens: str, settings: Settings) -> str:
     """
     if lens != AUTO_LENS:
         return lens
-    known = settings.groups
-    if len(known) > 1:
-        raise UsageError(f"a simplex shows one of the class groups; choose with --lens: {', '.join(known)}")
-    return next(iter(known), "canonical")
+    groups = settings.groups
+    if len(groups) > 1:
+        raise UsageError(f"a simplex shows one of the class groups; choose with --lens: {', '.join(groups)}")
+    return next(iter(groups), "canonical")
 
 
 def lenses_of(
@@ -143,8 +143,8 @@ def lenses_of(
     lens = usual_lens([predictions]) if lens == AUTO_LENS else lens
     n_classes, names = predictions.n_classes, dict[str, None]()
     for figure in figures:
-        least, most = figure.standard or (0, inf)
-        if figure.one_score or (figure.lens and least <= n_classes <= most):
+        least, largest = figure.standard or (0, inf)
+        if figure.one_score or (figure.lens and least <= n_classes <= largest):
             names[figure.lens or lens] = None
     groups = members_by_name(settings.groups, predictions.classes)
     return tuple(name for name in names if isinstance(_known_lens(name, n_classes, groups), Lens))
@@ -193,8 +193,8 @@ def own_metrics(figures: Iterable[FigureKind], settings: Settings) -> tuple[str,
     names: list[str] = []
     for name in (name for figure in figures for name in figure.metrics):
         arguments = parse_metric(name).entry.arguments
-        named = next((key for key in tables if key in arguments), None)
-        names += [f"{name}:{named}={one}" for one in tables[named]] if named else [name]
+        argument = next((key for key in tables if key in arguments), None)
+        names += [f"{name}:{argument}={value}" for value in tables[argument]] if argument else [name]
     return tuple(dict.fromkeys(names))
 
 

@@ -117,8 +117,8 @@ class Reliability(_Binned):
     @property
     def ends(self) -> tuple[float, float]:
         """The probabilities between which all that is shown in log-odds lies."""
-        shown = np.concatenate([self.mean_score, self.frequency, self.low, self.high])
-        odds = log_odds(shown[(shown > 0) & (shown < 1)])
+        scores = np.concatenate([self.mean_score, self.frequency, self.low, self.high])
+        odds = log_odds(scores[(scores > 0) & (scores < 1)])
         odds = odds if len(odds) else np.zeros(1)
         return float(from_log_odds(odds.min() - MARGIN)), float(from_log_odds(odds.max() + MARGIN))
 
@@ -205,8 +205,8 @@ def reliability(
         edges = equal_width_edges(estimator.bins)
         share_edges, share = edges, bins.weight / problem.total_weight
     else:
-        given = isinstance(binning, tuple)
-        edges = np.array(binning, np.float64) if given else _edges_between(problem.score, cuts)
+        explicit = isinstance(binning, tuple)
+        edges = np.array(binning, np.float64) if explicit else _edges_between(problem.score, cuts)
         share_edges, shares = equal_width_edges(HISTOGRAM_BINS), problem.bins("equal-width", HISTOGRAM_BINS)
         if region != "all":
             share_edges = np.linspace(*region_ends(region), HISTOGRAM_BINS + 1)
@@ -220,18 +220,18 @@ def reliability(
     for metric, measure in measures.items():
         call = parse_metric(f"{metric}:lens={lens}:region={region}")
         same = [(estimates or {}).get(str(one)) for one in (call, call.with_argument("lens", AUTO_LENS))]
-        known = next((one for one in same if one and f"|lens:{lens}|" in one.signature), None)
-        if known is None:
+        estimate = next((one for one in same if one and f"|lens:{lens}|" in one.signature), None)
+        if estimate is None:
             errors.append(_error(call, measure, problem, draws, seed))
         else:
-            errors.append(Error(call, known.value, known.if_calibrated))
+            errors.append(Error(call, estimate.value, estimate.if_calibrated))
     binned, ks = errors
     heaviest = float(problem.mean_row_weights.max())
     diagram = Reliability(lens, edges, bins, low, high, share_edges, share, binned, ks, heaviest, in_log_odds)
     if not in_log_odds:
         return diagram
-    first, last = log_odds(np.array(diagram.ends)).tolist()
-    between = from_log_odds(np.linspace(first, last, HISTOGRAM_BINS + 1))
+    low_end, last = log_odds(np.array(diagram.ends)).tolist()
+    between = from_log_odds(np.linspace(low_end, last, HISTOGRAM_BINS + 1))
     every = (0.0, *between[1:-1].tolist(), 1.0)  # what lies beyond the ends counts there
     inside = problem.bins(every, HISTOGRAM_BINS).weight / problem.total_weight
     return replace(diagram, share_edges=between, share=inside)
@@ -257,11 +257,11 @@ def consistency_band(
     filled = np.diff(cuts) > 0  # of very many bins few
     band = np.full((2, len(filled)), np.nan)
     if draws:
-        kept = np.append(cuts[:-1][filled], cuts[-1])
+        cuts_filled = np.append(cuts[:-1][filled], cuts[-1])
         tails = [(1 - BAND) / 2, (1 + BAND) / 2]
-        weight = problem.binned(kept).weight
-        (drawn,) = outcome_sums(problem, [kept], draws, rng)
-        sums = np.quantile(drawn, tails, axis=0)
+        weight = problem.binned(cuts_filled).weight
+        (simulated,) = outcome_sums(problem, [cuts_filled], draws, rng)
+        sums = np.quantile(simulated, tails, axis=0)
         band[:, filled] = [_ratio(sum_, weight) for sum_ in sums]
     return band[0], band[1]
 

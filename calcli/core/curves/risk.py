@@ -67,7 +67,7 @@ def _curves(score: Doubles, weights: Doubles, fixed: Doubles) -> dict[str, Doubl
     part, mean = np.append(0, np.cumsum(share * score))[below], float(share @ score)
     absolute = fixed * (2 * number - 1) - 2 * part + mean
     with np.errstate(divide="ignore", invalid="ignore"):
-        terms = [np.where(one > 0, one * np.log(one), 0) for one in (score, 1 - score)]
+        terms = [np.where(p > 0, p * np.log(p), 0) for p in (score, 1 - score)]
         cross = mean * np.log(fixed) + (1 - mean) * np.log1p(-fixed)
     return {
         "l1_of_one": absolute,
@@ -195,13 +195,13 @@ def integrals_of(evaluation: Evaluation, metrics: Sequence[str] = ()) -> dict[st
     """
     calls = {name: estimate.metric for name, estimate in evaluation.estimates.items()}
     requested = [str(metric) for metric in parse_metrics(metrics, evaluation.settings.defaults)] or [*calls]
-    found = dict[str, IntegralOfRisks]()
-    for name, made in ((name, calls[name]) for name in requested if name in calls):
-        if made.entry.name in PLAIN:
-            found[name] = PLAIN[made.entry.name]
-        elif isinstance(made, OfThresholds) and not made.normalized:
-            found[name] = made.integral(evaluation.predictions, evaluation.settings)
-    return found
+    integrals = dict[str, IntegralOfRisks]()
+    for name, metric_ in ((name, calls[name]) for name in requested if name in calls):
+        if metric_.entry.name in PLAIN:
+            integrals[name] = PLAIN[metric_.entry.name]
+        elif isinstance(metric_, OfThresholds) and not metric_.normalized:
+            integrals[name] = metric_.integral(evaluation.predictions, evaluation.settings)
+    return integrals
 
 
 def weighted_risk(evaluation: Evaluation, scores: Mapping[str, IntegralOfRisks]) -> WeightedRiskCurve:
@@ -280,11 +280,11 @@ def rejection_curve(problem: Problem, level: float | None = None) -> RejectionCu
     ends = problem.run_ends
     starts = np.append(0, ends[:-1])
     starts = starts[: max(1, np.searchsorted(starts, len(problem.score) - FEW_ROWS, side="right"))]
-    kept = starts[np.unique(np.linspace(0, len(starts) - 1, POINTS).astype(np.intp))]
+    cuts = starts[np.unique(np.linspace(0, len(starts) - 1, POINTS).astype(np.intp))]
     weights = row_weights(problem)
     doubted = weights * (1 - problem.score.astype(np.float64))
     every = (weights, problem.squared_weights, weights * ~problem.outcome, doubted)
-    sums = np.stack([sums_from(values.astype(np.float64, copy=False), kept) for values in every])
+    sums = np.stack([sums_from(values.astype(np.float64, copy=False), cuts) for values in every])
     weight, squares, errors, promised = sums[:, sums[0] > 0]
     rate = errors / weight
     low, high = np.full((2, len(rate)), np.nan)

@@ -82,12 +82,12 @@ class Forest:
         """Tell whether a slice is more than chance in either way."""
         return self.is_apart(name, metric) or self.is_miscalibrated(name, metric)
 
-    def shown(self, most: int) -> list[str]:
+    def shown(self, limit: int) -> list[str]:
         """Return slices, the worst first; of more than so many those marked and the worst."""
         order = self.worst_first
         chosen = [name for name in order if any(self.is_marked(name, metric) for metric in self.overall)]
-        kept = set([*chosen, *(name for name in order if name not in chosen)][:most])
-        return [name for name in order if name in kept]
+        names = set([*chosen, *(name for name in order if name not in chosen)][:limit])
+        return [name for name in order if name in names]
 
     @property
     def worst_first(self) -> list[str]:
@@ -150,12 +150,12 @@ def keep_slices(evaluation: Evaluation, columns: Sequence[str], expressions: Seq
         evaluation.settings, metrics=tuple(evaluation.estimates[name].metric.text for name in expressions)
     )
     summary = replace(evaluation.summary, settings=settings)
-    kept = {
+    columns_kept = {
         column
         for column, slices in evaluation.slices.items()
         if all(slice_.estimates.keys() >= set(expressions) for slice_ in slices)
     }
-    missing = [column for column in columns if column not in kept]
+    missing = [column for column in columns if column not in columns_kept]
     evaluation.slices.update(slices_of(evaluation.predictions, missing, summary))
 
 
@@ -254,14 +254,14 @@ def score_sets(systems: Mapping[str, Mapping[str, Estimate]], *, named: bool = F
     UsageError
         If there is none, or others are asked for.
     """
-    first, *others = systems.values()
-    shared = [expression for expression in first if all(expression in other for other in others)]
-    names = [name for name in shared if _is_drawn(first[name].metric, errors=named)]
+    estimates_, *more_systems = systems.values()
+    shared = [expression for expression in estimates_ if all(expression in other for other in more_systems)]
+    names = [name for name in shared if _is_drawn(estimates_[name].metric, errors=named)]
     if not names or (named and len(names) < len(shared)):
         known = ", ".join(name for name, metric in METRICS.items() if name == LOSS or _is_normalized(metric))
-        left = next((name for name in shared if name not in names), "nothing")
+        unknown = next((name for name in shared if name not in names), "nothing")
         raise UsageError(
-            f"the figure scores draws {known} and calibration errors; {left} is not among them; see --metrics"
+            f"the figure scores draws {known} and calibration errors, not {unknown}; see --metrics"
         )
     return {
         system: ScoreSet(tuple(estimates[expression] for expression in names))
@@ -380,10 +380,10 @@ def courses(
     folders = by_folder(paths)
     numbers = {folder: numbers_in_names([paths[n] for n in rows]) for folder, rows in folders.items()}
     numbered = None not in numbers.values()
-    named = _named(list(folders), runs=runs)
+    names_of = _named(list(folders), runs=runs)
     by_name: dict[str, list[Course]] = {}
-    for name, first in every[0].items():
-        if first.metric.entry.direction == "none" or not all(name in estimates for estimates in every):
+    for name, estimate_ in every[0].items():
+        if estimate_.metric.entry.direction == "none" or not all(name in estimates for estimates in every):
             continue
         for folder, rows in folders.items():
             number = np.array(numbers[folder] if numbered else range(1, len(rows) + 1))
@@ -392,9 +392,9 @@ def courses(
             value = np.array([estimate.value for estimate in estimates])
             if not np.isfinite(value).any():
                 continue
-            (series, run), ordered = named[folder], number[order]
-            best, star = best_of(value, first.metric), _chosen(chosen or {}, folder, ordered)
-            course = Course(first.metric, series, ordered, value, smooth(value), best, star, run)
+            (series, run), ordered = names_of[folder], number[order]
+            best, star = best_of(value, estimate_.metric), _chosen(chosen or {}, folder, ordered)
+            course = Course(estimate_.metric, series, ordered, value, smooth(value), best, star, run)
             by_name.setdefault(name, []).append(course)
             tested = [estimate.if_calibrated for estimate in estimates]
             if p_values and all(tested):
@@ -412,9 +412,9 @@ def _named(folders: Sequence[str], *, runs: bool) -> dict[str, tuple[str, str]]:
     """Return the name of the series and of the run of each folder."""
     if not runs:
         return {folder: (folder if len(folders) > 1 else "", "") for folder in folders}
-    parts = {folder: folder.partition(os.sep) for folder in folders}
-    sets = {rest for _, _, rest in parts.values()}
-    return {folder: (rest if len(sets) > 1 else "", run) for folder, (run, _, rest) in parts.items()}
+    splits = {folder: folder.partition(os.sep) for folder in folders}
+    sets = {path_ for _, _, path_ in splits.values()}
+    return {folder: (path_ if len(sets) > 1 else "", run) for folder, (run, _, path_) in splits.items()}
 
 
 def _chosen(chosen: Mapping[str, int], folder: str, number: NDArray[np.intp]) -> int | None:
@@ -423,8 +423,8 @@ def _chosen(chosen: Mapping[str, int], folder: str, number: NDArray[np.intp]) ->
         return None
     run = "" if "" in chosen else folder.partition(os.sep)[0]
     if run not in chosen:
-        known = ", ".join(chosen)
-        raise UsageError(f"selected has no files in {run}, for {folder}; there are files in {known}")
+        runs = ", ".join(chosen)
+        raise UsageError(f"selected has no files in {run}, for {folder}; there are files in {runs}")
     if chosen[run] not in number:
         raise UsageError(f"selected chose number {chosen[run]}, which no file in {folder} has in its name")
     return int(np.flatnonzero(number == chosen[run])[0])

@@ -98,15 +98,15 @@ def simplexes(problem: VectorProblem, binning: int | Recursive | None = TRIANGLE
     if len(names) == 3:
         return results
     for k, name in enumerate(names):
-        rest = [j for j in range(4) if j != k]
-        mass = problem.probs[:, rest].sum(1)
+        classes = [j for j in range(4) if j != k]
+        mass = problem.probs[:, classes].sum(1)
         rows = (problem.labels != k) & (mass > 0)
         if not rows.any():
             raise InputError(f"every row is of {name!r}: the face of the other three is empty")
         weights = None if problem.weights is None else problem.weights[rows]
-        probs = problem.probs[rows][:, rest] / mass[rows, None]
-        labels = np.searchsorted(rest, problem.labels[rows])
-        face = VectorProblem(probs, labels, weights, tuple(names[j] for j in rest))
+        probs = problem.probs[rows][:, classes] / mass[rows, None]
+        labels = np.searchsorted(classes, problem.labels[rows])
+        face = VectorProblem(probs, labels, weights, tuple(names[j] for j in classes))
         results[f"without {name}"] = _simplex(face, binning)
     return results
 
@@ -134,12 +134,12 @@ def outcomes(evaluation: Evaluation, lens: str = "canonical") -> VectorProblem:
         path = predictions.provenance.path
         if lens in groups:
             raise UsageError(f"a simplex needs 3 or 4 groups of classes, but {lens} has {size}")
-        what = f"{path} has {size}" if lens == "canonical" else f"the lens {lens} has {size} outcomes"
+        size_text = f"{path} has {size}" if lens == "canonical" else f"the lens {lens} has {size} outcomes"
         if predictions.n_classes < 3:
-            raise UsageError(f"a simplex needs 3 or 4 classes, but {what}; draw --figure reliability")
+            raise UsageError(f"a simplex needs 3 or 4 classes, but {size_text}; draw --figure reliability")
         raise UsageError(
-            f"a simplex needs 3 or 4 classes, but {what}; put them into three groups with --class-groups, or "
-            "use --lens largest-2"
+            f"a simplex needs 3 or 4 classes, but {size_text}; put them into three groups with "
+            "--class-groups, or use --lens largest-2"
         )
     problem = vectors_of(evaluation, lens)
     if lens in groups:
@@ -162,15 +162,15 @@ def _simplex(problem: VectorProblem, binning: int | Recursive | None) -> Simplex
         borders = tuple(_clipped(bounds) for bounds in boxes)
         binned = f"recursive bins, split from {least:,} rows"
     bins = vector_bins(probs, problem.labels, partition, weights)
-    kept = bins.weight > 0
-    weight = bins.weight[kept]
+    filled = bins.weight > 0
+    weight = bins.weight[filled]
     return Simplex(
         tuple(problem.names),
-        (bins.score[:, kept] / weight).T,
-        (bins.outcome[:, kept] / weight).T,
+        (bins.score[:, filled] / weight).T,
+        (bins.outcome[:, filled] / weight).T,
         weight / weight.sum(),
-        bins.count[kept],
-        _beyond(bins, 1.0 if weights is None else float(weights.max()))[kept],
+        bins.count[filled],
+        _beyond(bins, 1.0 if weights is None else float(weights.max()))[filled],
         borders,
         binned,
     )
@@ -212,12 +212,12 @@ def _clipped(bounds: Doubles) -> Doubles:
     outline = list(CORNERS)
     for k, (low, high) in enumerate(bounds):
         for end, sign in ((low, 1), (min(high, 2), -1)):
-            kept = []
+            clipped = []
             for a, b in zip(outline, [*outline[1:], *outline[:1]], strict=True):
                 inside = sign * (a[k] - end) >= 0
                 if inside:
-                    kept.append(a)
+                    clipped.append(a)
                 if inside != (sign * (b[k] - end) >= 0):
-                    kept.append(a + (end - a[k]) / (b[k] - a[k]) * (b - a))
-            outline = kept
+                    clipped.append(a + (end - a[k]) / (b[k] - a[k]) * (b - a))
+            outline = clipped
     return np.array([*outline, *outline[:1]]).reshape(-1, 3)

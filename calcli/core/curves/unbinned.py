@@ -80,16 +80,16 @@ def cumulative(problem: Problem, lens: str = "top-1", knots: int = KNOTS) -> Cum
     widest = int(np.abs(gap).argmax())
     many = np.flatnonzero(rows * POINTS > problem.n_rows)
     even = np.linspace(0, len(ends) - 1, POINTS).astype(np.intp)
-    kept = np.unique(np.concatenate([even, [widest], many, many - 1]).clip(min=0))
+    cuts = np.unique(np.concatenate([even, [widest], many, many - 1]).clip(min=0))
     score = problem.score.astype(np.float64, copy=False)
     weights = row_weights(problem)
-    share = _sums_at(weights, ends[kept]) / problem.total_weight
-    score_sum = _sums_at(weights * score, ends[kept]) / problem.total_weight
-    gap_kept = np.append(0, gap[kept])
-    at = np.append(score[0], score[ends[kept] - 1])
+    share = _sums_at(weights, ends[cuts]) / problem.total_weight
+    score_sum = _sums_at(weights * score, ends[cuts]) / problem.total_weight
+    gap_kept = np.append(0, gap[cuts])
+    at = np.append(score[0], score[ends[cuts] - 1])
     frequency = np.clip(at + _slope(share, gap_kept, knots), 0, 1)
-    tied = 1 + np.flatnonzero((rows[kept] > 1) & (np.diff(kept, prepend=0) == 1))  # steps behind another one
-    sums, slopes = (np.sort(np.append(np.arange(len(share)), more)) for more in (tied - 1, tied))
+    tied = 1 + np.flatnonzero((rows[cuts] > 1) & (np.diff(cuts, prepend=0) == 1))  # steps behind another one
+    sums, slopes = (np.sort(np.append(np.arange(len(share)), steps)) for steps in (tied - 1, tied))
     return Cumulative(
         lens,
         share[sums],
@@ -97,7 +97,7 @@ def cumulative(problem: Problem, lens: str = "top-1", knots: int = KNOTS) -> Cum
         (score_sum + gap_kept)[sums],
         at[slopes],
         frequency[slopes],
-        int(np.searchsorted(sums, np.searchsorted(kept, widest) + 1)),
+        int(np.searchsorted(sums, np.searchsorted(cuts, widest) + 1)),
         float(abs(gap[widest])),
     )
 
@@ -235,8 +235,8 @@ def corp_curve(problem: Problem, lens: str, draws: int, rng: np.random.Generator
     frequency = np.interp(score, ends, np.repeat(blocks.value, 2))
     curves = np.empty((draws, len(cells.weight)))
     for curve, hits in zip(curves, simulated[:, cells.full], strict=True):
-        first, block_hits, weight = pool(hits, cells.weight)
-        curve[:] = np.repeat(block_hits / weight, np.diff(first, append=len(hits)))
+        starts, block_hits, weight = pool(hits, cells.weight)
+        curve[:] = np.repeat(block_hits / weight, np.diff(starts, append=len(hits)))
     low, high = (np.interp(score, cells.score, bound) for bound in _band(curves))
     return Curve(lens, len(problem.score), score, frequency, inside == 0, low, high, *_around(problem))
 
@@ -266,10 +266,10 @@ def kernel_curve(problem: Problem, lens: str, draws: int, rng: np.random.Generat
     cells, (simulated,) = _CutSums(problem, cuts), outcome_sums(problem, [cuts], draws, rng)
     place = log_odds(cells.score)
     bandwidth = _cross_validated(cells, place)
-    least, most = cells.score[0], cells.score[-1]
+    least, highest = cells.score[0], cells.score[-1]
     grid = np.union1d(
-        np.linspace(least, most, GRID),
-        np.clip(from_log_odds(np.linspace(place[0], place[-1], GRID)), least, most),
+        np.linspace(least, highest, GRID),
+        np.clip(from_log_odds(np.linspace(place[0], place[-1], GRID)), least, highest),
     )
     kernel = _kernel(log_odds(grid)[:, None] - place, bandwidth)
     sums = kernel @ cells.weight
@@ -360,5 +360,5 @@ def _around(problem: Problem) -> tuple[Doubles, Doubles, Doubles, float]:
 
 
 def _thinned(score: NDArray[np.floating]) -> Doubles:
-    kept = np.unique(np.linspace(0, len(score) - 1, min(TICKS, len(score))).astype(np.intp))
-    return score[kept].astype(np.float64)
+    places = np.unique(np.linspace(0, len(score) - 1, min(TICKS, len(score))).astype(np.intp))
+    return score[places].astype(np.float64)

@@ -30,21 +30,21 @@ def missing(values: Array) -> Positions:
     return np.empty(0, np.intp)
 
 
-def is_nothing(one: Any) -> bool:
+def is_nothing(value: Any) -> bool:
     """Return whether an object is a missing value of Python or pandas, or nan."""
-    return type(one).__name__ in NOTHING or (not np.iterable(one) and bool(one != one))
+    return type(value).__name__ in NOTHING or (not np.iterable(value) and bool(value != value))
 
 
-def batches(number: int, size: int, most: int) -> Iterator[slice]:
-    """Yield slices of `number` things of a size each, in order; of about `most` in all, one at least."""
-    step = max(1, most // size)
+def batches(number: int, size: int, limit: int) -> Iterator[slice]:
+    """Yield slices of `number` things of a size each, in order; of about `limit` in all, one at least."""
+    step = max(1, limit // size)
     for start in range(0, number, step):
         yield slice(start, min(start + step, number))
 
 
-def batch_sizes(number: int, size: int, most: int) -> Iterator[int]:
+def batch_sizes(number: int, size: int, limit: int) -> Iterator[int]:
     """Yield how many things each of these slices holds."""
-    for batch in batches(number, size, most):
+    for batch in batches(number, size, limit):
         yield batch.stop - batch.start
 
 
@@ -104,9 +104,9 @@ def row_sums(table: Floats) -> Floats:
 
 def class_sums(table: Floats) -> Floats:
     """Return the sums of (K, n) over the classes, (n,); each of the n rows is rounded alike, as there."""
-    whole = np.ascontiguousarray(table)
+    contiguous = np.ascontiguousarray(table)
     # numpy would add the classes of one row alone in pairs
-    return np.cumsum(whole, axis=0)[-1] if whole.shape[1] == 1 else whole.sum(axis=0)
+    return np.cumsum(contiguous, axis=0)[-1] if contiguous.shape[1] == 1 else contiguous.sum(axis=0)
 
 
 def log_sum_exp(scores: Floats) -> Floats:
@@ -161,11 +161,11 @@ def kept_log_probs(scores: Array) -> Floats:
 
 def _less_log_sum(scores: Array, epsilons: int) -> Floats:
     values = as_floats(scores)
-    kept = epsilons * np.finfo(values.dtype).eps
+    rounding = epsilons * np.finfo(values.dtype).eps
     result = np.empty(values.shape, values.dtype)
     for rows in row_blocks(values):
         log_sum = log_sum_exp(values[rows])
-        log_sum[np.abs(log_sum) <= kept] = 0
+        log_sum[np.abs(log_sum) <= rounding] = 0
         differences = np.subtract(values[rows], log_sum, out=result[rows])
         if differences.min() <= LEAST:
             differences[differences <= LEAST] = -np.inf
@@ -205,9 +205,9 @@ class Stream(IntEnum):
     RESAMPLED_PREDICTIONS = 6  # for errors if calibrated
 
 
-def generator(seed: int, stream: Stream, *more: int) -> np.random.Generator:
+def generator(seed: int, stream: Stream, *numbers: int) -> np.random.Generator:
     """Return the generator of a stream, or of a numbered part of it."""
-    return np.random.default_rng([seed, int(stream), *more])
+    return np.random.default_rng([seed, int(stream), *numbers])
 
 
 SEARCHED = 1 << 16  # cumulative probabilities at a time, which stay in the cache

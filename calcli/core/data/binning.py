@@ -114,12 +114,12 @@ def _unit_of(weights: Doubles, finest: float, rounding: float) -> float | None:
     """Return the largest part of the least weight that is a common unit; None if it is below the finest."""
     values = distinct(weights)
     least = float(values[0])
-    parts = np.arange(1, int(least / finest) + 1)
+    divisors = np.arange(1, int(least / finest) + 1)
     for value in values[1:].tolist():
-        if not len(parts):
+        if not len(divisors):
             return None
-        parts = parts[_near_whole(value / least * parts, rounding)]
-    return least / float(parts[0]) if len(parts) else None
+        divisors = divisors[_near_whole(value / least * divisors, rounding)]
+    return least / float(divisors[0]) if len(divisors) else None
 
 
 def _near_whole(multiples: Doubles, rounding: float) -> NDArray[np.bool_]:

@@ -212,26 +212,26 @@ class Block:
         """Return the `r` most probable classes, the lower first on ties, and their probabilities; (n, r)."""
         if r in self._largest:
             return self._largest[r]
-        left = self.exp.T.copy() if self.class_axis == 0 else self.exp.copy()
-        rows = np.arange(len(left))
-        classes = np.empty((len(left), r), np.intp)
-        probs = np.empty((len(left), r), left.dtype)
+        exp = self.exp.T.copy() if self.class_axis == 0 else self.exp.copy()
+        rows = np.arange(len(exp))
+        classes = np.empty((len(exp), r), np.intp)
+        probs = np.empty((len(exp), r), exp.dtype)
         for rank in range(r):
-            classes[:, rank] = largest = left.argmax(1)
-            probs[:, rank] = left[rows, largest] / self.total
-            left[rows, largest] = -1
+            classes[:, rank] = largest = exp.argmax(1)
+            probs[:, rank] = exp[rows, largest] / self.total
+            exp[rows, largest] = -1
         self._largest[r] = classes, probs
         return classes, probs
 
     def labelled(self, labels: NDArray[np.intp]) -> Block:
         """Return the block as if it had other labels, (n,); what its statistics keep is of no label."""
-        other = copy(self)
+        relabelled = copy(self)
         for name in ("_label_exp", "label_prob", "hit", "brier"):
-            vars(other).pop(name, None)
-        other.labels = labels
+            vars(relabelled).pop(name, None)
+        relabelled.labels = labels
         with np.errstate(divide="ignore"):
-            other.log_prob = np.log(other.label_prob)
-        return other
+            relabelled.log_prob = np.log(relabelled.label_prob)
+        return relabelled
 
     def label_within(self, r: int) -> NDArray[np.bool_]:
         """(n,) whether the label is among the `r` most probable classes; ties go to the lower class."""

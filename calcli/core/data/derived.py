@@ -38,8 +38,8 @@ class MergedScores(DerivedScores):
 
 def merged(scores: Floats, k: int, kind: Kind) -> Floats:
     """Return (n, 2) scores of the rest, of summed probability, and of one class, from (n, K) scores."""
-    rest = np.delete(scores, k, axis=1)
-    together = rest.sum(axis=1) if kind == "probs" else np.logaddexp.reduce(rest, axis=1)
+    others_ = np.delete(scores, k, axis=1)
+    together = others_.sum(axis=1) if kind == "probs" else np.logaddexp.reduce(others_, axis=1)
     return np.stack([together, scores[:, k]], axis=1)
 
 
@@ -57,9 +57,9 @@ def own_class(classes: Sequence[str], name: str, path: str) -> int:
         If none has, or there are only two.
     """
     if name not in classes:
-        some = ", ".join(classes[:5]) + (", ..." if len(classes) > 5 else "")
+        names = ", ".join(classes[:5]) + (", ..." if len(classes) > 5 else "")
         near = nearest_name(name, classes)
-        raise UsageError(f"--against-rest {name}: {path} has no such class{near}; it has {some}")
+        raise UsageError(f"--against-rest {name}: {path} has no such class{near}; it has {names}")
     if len(classes) == 2:
         raise UsageError(f"--against-rest {name}: {path} has two classes already; leave it out")
     return classes.index(name)
@@ -121,8 +121,8 @@ class Priors:
         if self.classes and set(self.classes) != set(classes):
             missing = next(name for name in classes if name not in self.classes)
             raise UsageError(f"there is no prior for class {missing!r}; expected one for every class")
-        named = dict(zip(self.classes or classes, self.values, strict=True))
-        priors = np.array([named[name] for name in classes], np.float64)
+        prior_of = dict(zip(self.classes or classes, self.values, strict=True))
+        priors = np.array([prior_of[name] for name in classes], np.float64)
         wrong = priors[~((priors == 0) | (priors >= SMALLEST) & (priors <= 1 + ROUNDING))]
         if len(wrong):
             raise UsageError(f"{wrong[0]:g} is not a prior; expected 0, or {SMALLEST:g} to 1")
@@ -225,12 +225,12 @@ def prior_shift(classes: Sequence[str], old: Floats, new: Floats) -> NDArray[np.
     UsageError
         If one is 0.
     """
-    for priors, said in (
+    for priors, fault in (
         (new, "is 0, which would leave some rows without any class"),
         (old, "was 0, so there is none to move from"),
     ):
         if not priors.all():
-            raise UsageError(f"the prior of class {classes[int(priors.argmin())]!r} {said}")
+            raise UsageError(f"the prior of class {classes[int(priors.argmin())]!r} {fault}")
     return np.log(new) - np.log(old)
 
 
@@ -240,8 +240,8 @@ def _noted(predictions: Predictions, note: str) -> Predictions:
 
 
 def _some(priors: NDArray[np.float64], limit: int = 5) -> str:
-    named = ", ".join(f"{prior:.4g}" for prior in priors[:limit])
-    return named if len(priors) <= limit else f"{named} and {len(priors) - limit} more"
+    listed = ", ".join(f"{prior:.4g}" for prior in priors[:limit])
+    return listed if len(priors) <= limit else f"{listed} and {len(priors) - limit} more"
 
 
 PREDICTED = "predicted-class"  # what to slice by in place of a column
@@ -339,13 +339,13 @@ def select(predictions: Predictions, chosen: NDArray[np.bool_]) -> Predictions:
     )
 
 
-def thinned(predictions: Predictions, most: int) -> Predictions:
+def thinned(predictions: Predictions, limit: int) -> Predictions:
     """Return so many rows at most, evenly spaced; the provenance says of how many."""
     number = predictions.n_rows
-    if number <= most:
+    if number <= limit:
         return predictions
     chosen = np.zeros(number, np.bool_)
-    chosen[np.linspace(0, number - 1, most).astype(np.intp)] = True
+    chosen[np.linspace(0, number - 1, limit).astype(np.intp)] = True
     rows, origin = select(predictions, chosen), predictions.provenance
     return replace(rows, provenance=replace(origin, sampled_from=origin.sampled_from or number))
 
@@ -355,13 +355,13 @@ def counted(predictions: Predictions) -> Predictions:
     weights = predictions.weights
     if weights is None or not predictions.has_rows:
         return predictions
-    kept = weights > 0
-    left = len(kept) - int(np.count_nonzero(kept))
-    if left in (0, len(kept)):
+    weighted = weights > 0
+    dropped = len(weighted) - int(np.count_nonzero(weighted))
+    if dropped in (0, len(weighted)):
         return predictions
     origin = predictions.provenance
-    note = f"{left:,} of {len(kept):,} rows have weight 0 and are left out"
-    return replace(select(predictions, kept), provenance=replace(origin, notes=(*origin.notes, note)))
+    note = f"{dropped:,} of {len(weighted):,} rows have weight 0 and are left out"
+    return replace(select(predictions, weighted), provenance=replace(origin, notes=(*origin.notes, note)))
 
 
 def select_each(predictions: Predictions, numbers: NDArray[np.intp]) -> Iterator[Predictions]:
@@ -377,30 +377,30 @@ def select_each(predictions: Predictions, numbers: NDArray[np.intp]) -> Iterator
     numbers
         (N,) number of the slice that each row is in.
     """
-    classes, whole = predictions.n_classes, predictions.scores
-    size = np.result_type(whole.dtype, np.float32).itemsize
-    for first, last in _fitting(np.bincount(numbers).tolist(), HELD_BYTES // (classes * size)):
-        chosen = (numbers >= first) & (numbers < last)
-        if last - first == 1:
+    classes, scores_ = predictions.n_classes, predictions.scores
+    size = np.result_type(scores_.dtype, np.float32).itemsize
+    for start, last in _fitting(np.bincount(numbers).tolist(), HELD_BYTES // (classes * size)):
+        chosen = (numbers >= start) & (numbers < last)
+        if last - start == 1:
             yield select(predictions, chosen)
             continue
         slice_of_row = numbers[chosen]
-        gathered_scores = gathered(ChosenScores(whole, chosen), np.argsort(slice_of_row, kind="stable"))
-        sizes = np.bincount(slice_of_row - first)
-        for number, stop, rows in zip(range(first, last), np.cumsum(sizes), sizes, strict=True):
+        gathered_scores = gathered(ChosenScores(scores_, chosen), np.argsort(slice_of_row, kind="stable"))
+        sizes = np.bincount(slice_of_row - start)
+        for number, stop, rows in zip(range(start, last), np.cumsum(sizes), sizes, strict=True):
             scores = replace(gathered_scores, array=gathered_scores.array[stop - rows : stop])
             yield replace(select(predictions, numbers == number), scores=scores)
 
 
-def _fitting(sizes: Iterable[int], most: int) -> Iterator[tuple[int, int]]:
-    """Yield ranges of consecutive numbers whose sizes add up to `most` at most, or that are one alone."""
-    first = last = total = 0
+def _fitting(sizes: Iterable[int], limit: int) -> Iterator[tuple[int, int]]:
+    """Yield ranges of consecutive numbers whose sizes add up to `limit` at most, or that are one alone."""
+    start = last = total = 0
     for last, size in enumerate(sizes):
-        if last > first and total + size > most:
-            yield first, last
-            first, total = last, 0
+        if last > start and total + size > limit:
+            yield start, last
+            start, total = last, 0
         total += size
-    yield first, last + 1
+    yield start, last + 1
 
 
 def gathered(scores: Scores, order: Positions | None = None) -> GatheredScores:
@@ -408,13 +408,13 @@ def gathered(scores: Scores, order: Positions | None = None) -> GatheredScores:
     place = np.arange(scores.shape[0])
     if order is not None:
         place[order] = place.copy()
-    start, held = 0, np.empty((0, scores.shape[1]))
+    start, array = 0, np.empty((0, scores.shape[1]))
     for block in scores.blocks(max(1, BLOCK_BYTES // (8 * scores.shape[1]))):
         if not start:
-            held = np.empty(scores.shape, block.dtype)
-        held[place[start : start + len(block)]] = block
+            array = np.empty(scores.shape, block.dtype)
+        array[place[start : start + len(block)]] = block
         start += len(block)
-    return GatheredScores(held, scores.kind, scores.kind_reason, stored=scores.dtype)
+    return GatheredScores(array, scores.kind, scores.kind_reason, stored=scores.dtype)
 
 
 def slice_numbers(predictions: Predictions, column: str) -> tuple[list[Slice], NDArray[np.intp]]:
@@ -458,9 +458,9 @@ def _names(values: Array) -> tuple[NDArray[np.str_], NDArray[np.intp]]:
 
 def _time(text: str) -> str:
     """Return a time without the zeros that it ends with, of which its resolution has more or fewer."""
-    whole, _, fraction = text.partition(".")
+    seconds, _, fraction = text.partition(".")
     fraction = fraction.rstrip("0")
-    return f"{whole}.{fraction}" if fraction else whole.removesuffix("T00:00:00")
+    return f"{seconds}.{fraction}" if fraction else seconds.removesuffix("T00:00:00")
 
 
 def column_to_slice(predictions: Predictions, name: str) -> Array:

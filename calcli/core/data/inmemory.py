@@ -186,7 +186,7 @@ def _unmasked(values: Any) -> Array:
         array[np.ma.getmaskarray(values)] = np.nan if numeric else None
         return array
     array = np.asarray(values)
-    if array.dtype.kind == "O" and any(isinstance(one, np.ma.MaskedArray) for one in array.flat):
+    if array.dtype.kind == "O" and any(isinstance(item, np.ma.MaskedArray) for item in array.flat):
         return _unmasked(array.tolist())
     return array
 
@@ -199,12 +199,12 @@ def _shown(values: Sequence[Any]) -> Sequence[Any]:
     return [_one_shown(value) for value in values]
 
 
-def _one_shown(one: Any) -> Any:
-    if one is np.ma.masked:
+def _one_shown(item: Any) -> Any:
+    if item is np.ma.masked:
         return None
-    if isinstance(one, np.ma.MaskedArray):
-        return _unmasked(one)
-    return _shown(one) if isinstance(one, list | tuple) else one
+    if isinstance(item, np.ma.MaskedArray):
+        return _unmasked(item)
+    return _shown(item) if isinstance(item, list | tuple) else item
 
 
 def _plain(values: Array) -> Array:

@@ -259,8 +259,8 @@ class Predictions:
         The last is left out where a column of clusters is known.
         """
         origin, scores = self.provenance, self.scores
-        taken = origin.taken if len(origin.taken) < 6 else (*origin.taken[:3], "...", origin.taken[-1])
-        what = f"{origin.read_as} ({', '.join(taken)})" if taken else origin.read_as
+        columns = origin.taken if len(origin.taken) < 6 else (*origin.taken[:3], "...", origin.taken[-1])
+        layout = f"{origin.read_as} ({', '.join(columns)})" if columns else origin.read_as
         labels, size = "labels from", origin.questions or f"{self.n_rows:,} row{'s' * (self.n_rows > 1)}"
         if self.of_answers:
             labels = "right by"
@@ -269,7 +269,7 @@ class Predictions:
         size += origin.joined
         kind = f"{scores.kind}: {scores.kind_reason}" if self.has_probabilities else "no probabilities"
         return (
-            f"read as {what}, {labels} {origin.labels}; {size}; {kind}",
+            f"read as {layout}, {labels} {origin.labels}; {size}; {kind}",
             *origin.doubts,
             *(origin.repeats if cluster is None else ()),
         )
@@ -338,10 +338,10 @@ class Predictions:
             If there is none of that name.
         """
         if name not in self.columns:
-            known = ", ".join(self.columns) or "none"
+            names = ", ".join(self.columns) or "none"
             where = self.provenance.path
             raise InputError(
-                f"{where}: no column {name!r}; the columns are: {known}, besides labels and scores"
+                f"{where}: no column {name!r}; the columns are: {names}, besides labels and scores"
             )
         return self.columns[name]
 

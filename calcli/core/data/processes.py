@@ -48,8 +48,8 @@ def processes_for(scores: int, jobs: int, workers: int | None, held: int = 0, ga
     """
     if parent_process() is not None:  # one of many already
         return 1
-    most = min(cores(), max(1, HELD // max(1, held)))
-    return min(workers or (most if scores >= gains else 1), jobs)
+    limit = min(cores(), max(1, HELD // max(1, held)))
+    return min(workers or (limit if scores >= gains else 1), jobs)
 
 
 class Processes(Generic[S]):

@@ -180,9 +180,9 @@ def require_values(predictions: Predictions, column: str, mend: str, *, weighted
     if weighted and predictions.weights is not None:
         gone = gone[predictions.weights[gone] > 0]
     if len(gone):
-        more = f", as have {len(gone) - 1:,} more" if len(gone) > 1 else ""
+        count = f", as have {len(gone) - 1:,} more" if len(gone) > 1 else ""
         where = f"{predictions.provenance.path}: row {predictions.stored_row(int(gone[0]))}"
-        raise InputError(f"{where} has no value in column {column!r}{more}; {mend}")
+        raise InputError(f"{where} has no value in column {column!r}{count}; {mend}")
 
 
 def random_folds(
@@ -228,7 +228,7 @@ def column_folds(predictions: Predictions, column: str) -> NDArray[np.intp]:
         If there is no such column, it has one value, or a row has none.
     """
     require_folds(predictions, column)
-    known, fold = np.unique(predictions.column(column), return_inverse=True)
-    if len(known) < 2:
+    values, fold = np.unique(predictions.column(column), return_inverse=True)
+    if len(values) < 2:
         raise InputError(f"{predictions.provenance.path}: column {column!r} has one value; expected folds")
     return fold

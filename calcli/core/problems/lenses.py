@@ -64,10 +64,10 @@ class Splits:
 
     def bounds(self, dimensions: int) -> Doubles:
         """Return the (m, d, 2) least value of every dimension in each bin, and the one it stays below."""
-        whole = np.stack([np.zeros(dimensions), np.full(dimensions, np.inf)], axis=1)
+        everything = np.stack([np.zeros(dimensions), np.full(dimensions, np.inf)], axis=1)
         bounds = np.empty((len(self.threshold) + 1, dimensions, 2))
-        bounds[0] = whole
-        waiting = [(0, whole)] if len(self.threshold) else []
+        bounds[0] = everything
+        waiting = [(0, everything)] if len(self.threshold) else []
         while waiting:
             split, box = waiting.pop()
             for side, end in ((self.below[split], 1), (self.above[split], 0)):
@@ -183,9 +183,9 @@ class VectorProblem:
         inside = np.ones(len(self.probs), np.bool_)
         for name, (low, high) in region_conditions(region):
             if name not in self.names:
-                known = f"{self.names[0]} to {self.names[-1]}" if self.names else "none: say it as in 0.8..1"
+                range_ = f"{self.names[0]} to {self.names[-1]}" if self.names else "none: say it as in 0.8..1"
                 raise UsageError(
-                    f"{owner}: there is no outcome {name!r} to make a region of; there are {known}"
+                    f"{owner}: there is no outcome {name!r} to make a region of; there are {range_}"
                 )
             inside &= between(self.probs[:, list(self.names).index(name)], low, high)
         return inside
@@ -293,10 +293,10 @@ def group_members(name: str, group_of: Mapping[str, str], classes: Sequence[str]
     """
     strangers = [member for member in group_of if member not in classes]
     missing = [member for member in classes if member not in group_of]
-    for faults, what in [(strangers, "is not a class of these predictions"), (missing, "is in no group")]:
+    for faults, fault in [(strangers, "is not a class of these predictions"), (missing, "is in no group")]:
         if faults:
-            known = ", ".join(classes[:8]) + (", ..." if len(classes) > 8 else "")
-            raise UsageError(f"--class-groups {name}: {faults[0]!r} {what}; expected each of {known} once")
+            names = ", ".join(classes[:8]) + (", ..." if len(classes) > 8 else "")
+            raise UsageError(f"--class-groups {name}: {faults[0]!r} {fault}; expected each of {names} once")
     members: dict[str, list[int]] = {}
     for number, member in enumerate(classes):
         members.setdefault(group_of[member], []).append(number)
@@ -413,13 +413,13 @@ def find_lens(name: str, n_classes: int, groups: Groups | None = None) -> Lens |
         return largest_lens(number)
     if name in WHOLE:
         raise UsageError(f"the lens {name} is not a single problem here; expected one such as class-0")
-    named = "".join(f", {group}" for group in groups or ())
+    group_names = "".join(f", {group}" for group in groups or ())
     last = n_classes - 1
     largest = f"largest-1 to largest-{last}" if last > 1 else "largest-1"
     raise UsageError(
         f"unknown lens {name!r}{_nearest_lens(name, groups or ())}; for these classes it can be top-1 to "
         f"top-{n_classes}, within-top-1 to within-top-{n_classes}, class-0 to class-{last}, "
-        f"predicted-0 to predicted-{last}, class-wise, worst-class, canonical, {largest}{named}"
+        f"predicted-0 to predicted-{last}, class-wise, worst-class, canonical, {largest}{group_names}"
     )
 
 
@@ -436,9 +436,9 @@ _TOP = Lens("top-1", "confidence", "hit", {key: ROW_STATISTICS[key] for key in (
 
 def _predicted(name: str, number: int) -> Lens:
     """Return the lens on the confidence of rows with one predicted class."""
-    given = f"{name} given"
-    predicted = {given: lambda block: block.largest(1)[0][:, 0] == number}
-    return Lens(name, _TOP.score, _TOP.outcome, _TOP.statistics | predicted, given)
+    condition = f"{name} given"
+    predicted = {condition: lambda block: block.largest(1)[0][:, 0] == number}
+    return Lens(name, _TOP.score, _TOP.outcome, _TOP.statistics | predicted, condition)
 
 
 def _two_groups(name: str, groups: Sequence[Sequence[int]]) -> Lens:

@@ -203,10 +203,10 @@ def segment_sums(values: Array, cuts: NDArray[np.intp]) -> NDArray[np.float64]:
     """Sum values between consecutive cuts, the last of which is their number, along the last axis."""
     starts = cuts[:-1]
     if values.ndim == 1 and len(values) > LONG * len(starts):
-        parts = (values[start:stop] for start, stop in pairwise(cuts.tolist()))
+        segments = (values[start:stop] for start, stop in pairwise(cuts.tolist()))
         # several times as fast as reduceat, which turns one value after the other into a double
         total = np.count_nonzero if values.dtype == bool else partial(np.sum, dtype=np.float64)
-        return np.array([total(part) for part in parts], np.float64)
+        return np.array([total(part) for part in segments], np.float64)
     filled = starts < cuts[1:]
     sums = np.zeros((*values.shape[:-1], len(starts)))
     if filled.any():
@@ -303,8 +303,8 @@ def isotonic_blocks(problem: Problem) -> Blocks:
         start = cuts[:-1]
         hits = segment_sums(problem.weights * problem.outcome, cuts)
         weight = segment_sums(problem.weights, cuts)
-    first, hits, weight = pool(hits, weight)
-    start = start[first]
+    starts, hits, weight = pool(hits, weight)
+    start = start[starts]
     last = np.append(start[1:], len(problem.score)) - 1
     return Blocks(problem.score[start], problem.score[last], hits, weight)
 
@@ -327,15 +327,15 @@ def pool(hits: Doubles, weight: Doubles) -> tuple[Positions, Doubles, Doubles]:
     hits, weight : array (C,)
         Sums over the new blocks.
     """
-    first = np.arange(len(hits))
+    starts = np.arange(len(hits))
     while len(hits) > FEW:
         frequency = hits / weight
         rising = np.flatnonzero(np.append(True, frequency[1:] > frequency[:-1]))
         if len(rising) > 0.9 * len(hits):
             break
-        first, hits, weight = first[rising], np.add.reduceat(hits, rising), np.add.reduceat(weight, rising)
+        starts, hits, weight = starts[rising], np.add.reduceat(hits, rising), np.add.reduceat(weight, rising)
     pooled: list[tuple[int, float, float]] = []
-    for begin, hit, size in zip(first.tolist(), hits.tolist(), weight.tolist(), strict=True):
+    for begin, hit, size in zip(starts.tolist(), hits.tolist(), weight.tolist(), strict=True):
         while pooled and pooled[-1][1] * size >= hit * pooled[-1][2]:
             begin, hits_before, size_before = pooled.pop()
             hit, size = hit + hits_before, size + size_before

@@ -72,28 +72,28 @@ class ScoreCells:
     ) -> None:
         """Add (n,) rows; of two classes with the probability of the other one."""
         for rows in batches(len(score), 1, TOGETHER):
-            own, hit = score[rows], outcome[rows].astype(np.bool_, copy=False)
-            beside = 1 - own if other is None else other[rows]
+            p, hit = score[rows], outcome[rows].astype(np.bool_, copy=False)
+            q = 1 - p if other is None else other[rows]
             weight = None if weights is None else weights[rows]
-            near, place = np.minimum(own, beside), (own > beside).astype(np.int32)
+            near, place = np.minimum(p, q), (p > q).astype(np.int32)
             place += cell_of(near) << 1
             _add(self.near, place, near if weight is None else near * weight)
             place <<= 1
             place += hit
             _add(self.count, place)
-            joint = equal_width_index(own, BINS)
-            both = 4 * joint
-            joint += equal_width_index(beside, BINS)
+            joint = equal_width_index(p, BINS)
+            bin_place = 4 * joint
+            joint += equal_width_index(q, BINS)
             joint += 2 - BINS
-            both += np.clip(joint, 0, 3, out=joint)
-            _add(self.bin_score, both, own if weight is None else own * weight)
-            both <<= 1
-            both += hit
-            _add(self.bins, both)
+            bin_place += np.clip(joint, 0, 3, out=joint)
+            _add(self.bin_score, bin_place, p if weight is None else p * weight)
+            bin_place <<= 1
+            bin_place += hit
+            _add(self.bins, bin_place)
             if weight is not None and self.weight is not None and self.squares is not None:
                 _add(self.weight, place, weight)
                 _add(self.squares, place, np.square(weight))
-                _add(self.bin_weight, both, weight)
+                _add(self.bin_weight, bin_place, weight)
 
     def merge(self, other: ScoreCells) -> None:
         """Add the rows of other cells."""
@@ -115,9 +115,9 @@ class ScoreCells:
     def arrays(self) -> dict[str, Array]:
         """Return what is stored of the cells, by name."""
         filled = np.flatnonzero(self.count.any(axis=(1, 2)))
-        known = {name: table for name in NAMES if (table := getattr(self, name)) is not None}
+        tables = {name: table for name in NAMES if (table := getattr(self, name)) is not None}
         return {"cells": filled} | {
-            name: table if name.startswith("bin") else table[filled] for name, table in known.items()
+            name: table if name.startswith("bin") else table[filled] for name, table in tables.items()
         }
 
     def problem(self) -> Problem:
@@ -135,24 +135,24 @@ class ScoreCells:
         mean = np.divide(near, mass, out=np.zeros(CELLS), where=mass > 0)
         upper = np.arange(BINS) >= BINS // 2
         sides = (astuple(self.widths(side)) for side in (0, 1))
-        widths = [upper * (lower + other) for lower, other in zip(*sides, strict=True)]
+        widths = [upper * (lower + upper_width) for lower, upper_width in zip(*sides, strict=True)]
         count, mass = self.count[0, 0], self._mass[0, 0]  # of scores of exactly one half, in both classes
         for sums, twice in zip(widths, (count.sum(), mass.sum(), mass.sum() / 2, mass[1]), strict=True):
             sums[BINS // 2] -= twice
         hits = [None if table is None else _of_likelier(table) for table in self._tables]
         return _ascending(np.stack([0 * mean, mean], axis=1), hits, Bins(*widths))
 
-    def spaced(self, most: int) -> tuple[Doubles, NDArray[np.intp]]:
+    def spaced(self, rows: int) -> tuple[Doubles, NDArray[np.intp]]:
         """Return (m, 2) probabilities of two classes and (m,) labels: rows evenly spaced by score in each.
 
-        All rows, or `most` of them, if the cells are of the second class and rows have no weights.
+        All rows, or `rows` of them, if the cells are of the second class and rows have no weights.
         """
         labels, scores = [], []
         above = np.repeat([0, 1], CELLS)
         near = np.concatenate([self._mean[::-1, 0], self._mean[:, 1]])
         for label in (0, 1):
             ends = np.cumsum(np.concatenate([self.count[::-1, 0, label], self.count[:, 1, label]]))
-            number = min(int(ends[-1]), int(np.rint(most * ends[-1] / self.count.sum())))
+            number = min(int(ends[-1]), int(np.rint(rows * ends[-1] / self.count.sum())))
             chosen = np.searchsorted(
                 ends, (np.arange(number) + 0.5) * (ends[-1] / max(1, number)), side="right"
             )
@@ -192,10 +192,10 @@ def _ascending(near: Doubles, tables: Sequence[Array | None], widths: Bins) -> P
     every = [None if table is None else np.concatenate([table[::-1, 0], table[:, 1]]) for table in tables]
     assert every[0] is not None
     filled = np.nonzero(every[0])
-    counts, weights, squares = (None if one is None else one[filled] for one in every)
+    counts, weights, squares = (None if table is None else table[filled] for table in every)
     assert counts is not None
-    whole = counts.astype(np.float64)
-    weights, squares = (whole if one is None else one for one in (weights, squares))
+    unweighted = counts.astype(np.float64)
+    weights, squares = (unweighted if sums is None else sums for sums in (weights, squares))
     ascending = np.maximum.accumulate(score[filled[0]])
     binses: dict[tuple[Binning, int], Bins] = {
         ("equal-width", bins): Bins(*(sums.reshape(bins, -1).sum(1) for sums in astuple(widths)))

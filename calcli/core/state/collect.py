@@ -164,11 +164,11 @@ def collect(
         for need in needs
         if isinstance(need, ClassSums) and not (rows.n_classes == 2 and (by_row or need.in_cells))
     }
-    kept: dict[Need, Any] = {
+    kept_needs: dict[Need, Any] = {
         need: need.collector(rows, np.dtype(head.computed_in)) for need in needs if isinstance(need, Kept)
     }
     collectors: list[Collector] = [facts, table, *bins.values()]
-    collectors += [one for one in kept.values() if one is not None]
+    collectors += [collector for collector in kept_needs.values() if collector is not None]
     if body.sample is not None:
         collectors.append(_Sampling(body.sample, of_rows))
     if watch is not None:
@@ -182,8 +182,8 @@ def collect(
     noticed = Facts(facts.worst_row_sum, facts.zeros, facts.ones, facts.tied_rows)
     sums = {m: bin_.bins() for m, bin_ in sorted(bins.items())}
     if keys is None:
-        whole = Part(rows.provenance.path, rows.n_rows, "", of_rows.first)
-        return State(head, (whole,), noticed, sums, body, kept=kept)
+        part_ = Part(rows.provenance.path, rows.n_rows, "", of_rows.first)
+        return State(head, (part_,), noticed, sums, body, kept=kept_needs)
     if body.sample is not None:
         keys.refuse_shared(body.sample.rows.ids)
     assert body.sums is not None
@@ -197,9 +197,9 @@ def _of_few(rows: Predictions, head: Head, keys: RowKeys) -> State:
     ids = keys.ids(slice(0, rows.n_rows))
     keys.refuse_shared(ids)
     columns = {name: slice_names(column_to_slice(rows, name)) for name in head.by}
-    kept = Rows(ids, rows.labels, rows.weights, gathered(rows.scores).array, columns)
-    part = Part(rows.provenance.path, rows.n_rows, _digest([kept.labels, kept.scores]), keys.first)
-    return State.of_rows(head, (part,), kept)
+    rows_kept = Rows(ids, rows.labels, rows.weights, gathered(rows.scores).array, columns)
+    part = Part(rows.provenance.path, rows.n_rows, _digest([rows_kept.labels, rows_kept.scores]), keys.first)
+    return State.of_rows(head, (part,), rows_kept)
 
 
 class _Chunks:
@@ -259,7 +259,7 @@ class _Watched:
 
 def _digest(tables: Iterable[Array]) -> str:
     """Return the SHA-256 of what tells one data set from another."""
-    whole = hashlib.sha256()
+    digest = hashlib.sha256()
     for table in tables:
-        whole.update(np.ascontiguousarray(table).tobytes())
-    return whole.hexdigest()
+        digest.update(np.ascontiguousarray(table).tobytes())
+    return digest.hexdigest()

@@ -40,32 +40,32 @@ def merged(states: Iterable[State], summed: Summed) -> State:
     InputError
         If states are not alike, or hold the same rows, as far as can be told.
     """
-    union, heads, first = _Union(summed), dict[str, Head](), None
+    union, heads, reference = _Union(summed), dict[str, Head](), None
     for state in states:
-        first = first or state
-        _require_alike(state, first)
+        reference = reference or state
+        _require_alike(state, reference)
         heads[state.parts[0].digest] = state.head
         union.add(state)
-    if first is None:
+    if reference is None:
         raise UsageError("there is no state to merge; give one or more")
-    whole = _in_order(union.state, heads)
-    _refuse_same_rows(whole)
-    return whole
+    union_state = _in_order(union.state, heads)
+    _refuse_same_rows(union_state)
+    return union_state
 
 
-def _refuse_same_rows(whole: State) -> None:
+def _refuse_same_rows(state: State) -> None:
     """Raise an InputError if parts of a merged state have rows in common, as far as can be told."""
-    parts, key, sample = dict[str, Part](), whole.head.key, whole.body.sample
-    for part in whole.parts:
-        if (known := parts.get(part.digest)) is not None:
+    by_digest, key, sample = dict[str, Part](), state.head.key, state.body.sample
+    for part in state.parts:
+        if (twin := by_digest.get(part.digest)) is not None:
             raise InputError(
-                f"{part.name} and {known.name} have the same {part.rows:,} rows; expected states of "
+                f"{part.name} and {twin.name} have the same {part.rows:,} rows; expected states of "
                 "different rows"
             )
-        parts[part.digest] = part
-    rows = whole.rows or (sample and sample.rows)
+        by_digest[part.digest] = part
+    rows = state.rows or (sample and sample.rows)
     if key and rows and (common := len(rows.ids) - len(np.unique(rows.ids))):
-        names = some([part.name for part in whole.parts])
+        names = some([part.name for part in state.parts])
         raise InputError(
             f"{names} have {counted(common, 'value')} of {key} in common; expected different rows"
         )
@@ -92,7 +92,7 @@ class _Union:
             self._add(state)
             return
         self._few.append(state)
-        if not are_few(sum(one.n_rows for one in self._few), len(state.head.classes)):
+        if not are_few(sum(state_.n_rows for state_ in self._few), len(state.head.classes)):
             self._sum_up()
 
     @property
@@ -118,11 +118,11 @@ class _Union:
         """Add sums."""
         head = state.head
         empty = Body(head, sampled=state.body.sample is not None)
-        whole = self._whole or State(head, (), Facts(), {}, empty)
-        whole.body.merge(state.body)
-        bins = {m: _added(whole.bins[m], sums) if whole.bins else sums for m, sums in state.bins.items()}
-        facts, parts = whole.facts.merged(state.facts), whole.parts + state.parts
-        self._whole = replace(whole, parts=parts, facts=facts, bins=bins)
+        union = self._whole or State(head, (), Facts(), {}, empty)
+        union.body.merge(state.body)
+        bins = {m: _added(union.bins[m], sums) if union.bins else sums for m, sums in state.bins.items()}
+        facts, parts_ = union.facts.merged(state.facts), union.parts + state.parts
+        self._whole = replace(union, parts=parts_, facts=facts, bins=bins)
         for column, states in state.slices.items():
             unions = self._slices.setdefault(column, {})
             for value, part in states.items():
@@ -142,10 +142,10 @@ def _of_rows(states: Sequence[State]) -> State:
 
 def _in_order(state: State, heads: Mapping[str, Head]) -> State:
     """Return a merged state with its parts in an order that does not depend on that of merging."""
-    known, keyed = state.parts, bool(state.head.key)
-    order = sorted(range(len(known)), key=lambda n: (known[n].name, keyed and known[n].digest))
-    parts = tuple(known[n] for n in order)
-    head = heads[parts[0].digest]
+    unordered, keyed = state.parts, bool(state.head.key)
+    order = sorted(range(len(unordered)), key=lambda n: (unordered[n].name, keyed and unordered[n].digest))
+    ordered = tuple(unordered[n] for n in order)
+    head = heads[ordered[0].digest]
     slices = {
         column: {
             value: replace(part, head=replace(head, metrics=part.head.metrics, by=()))
@@ -155,9 +155,9 @@ def _in_order(state: State, heads: Mapping[str, Head]) -> State:
     }
     rows = state.rows
     if rows is not None:
-        place = np.repeat(np.argsort(order), [part.rows for part in known])
+        place = np.repeat(np.argsort(order), [part.rows for part in unordered])
         rows = rows.take(np.argsort(place, kind="stable"))
-    return replace(state, head=head, parts=parts, slices=slices, rows=rows)
+    return replace(state, head=head, parts=ordered, slices=slices, rows=rows)
 
 
 def _ascending(values: Iterable[str]) -> list[str]:
@@ -165,13 +165,13 @@ def _ascending(values: Iterable[str]) -> list[str]:
     return [str(ascending[n]) for n in natural_order(ascending)]
 
 
-def _require_alike(state: State, first: State) -> None:
+def _require_alike(state: State, reference: State) -> None:
     for field, called in MUST_AGREE.items():
-        mine, others = getattr(first.head, field), getattr(state.head, field)
-        if mine != others:
+        mine, theirs = getattr(reference.head, field), getattr(state.head, field)
+        if mine != theirs:
             raise InputError(
-                f"the states of {state.parts[0].name} and {first.parts[0].name} have different {called}: "
-                f"{_said(others)} and {_said(mine)}; expected states that were made alike"
+                f"the states of {state.parts[0].name} and {reference.parts[0].name} have different {called}: "
+                f"{_said(theirs)} and {_said(mine)}; expected states that were made alike"
             )
 
 

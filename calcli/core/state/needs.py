@@ -114,9 +114,9 @@ class ClassBins:
         above = np.flatnonzero(block.exp >= block.per_row(least))
         outer, inner = block.exp.shape
         starts = np.searchsorted(above, np.arange(outer + 1) * inner)
-        first = np.repeat(np.arange(outer), np.diff(starts))
-        second = above - first * inner
-        classes, rows = (first, second) if block.class_axis == 0 else (second, first)
+        outer_place = np.repeat(np.arange(outer), np.diff(starts))
+        second = above - outer_place * inner
+        classes, rows = (outer_place, second) if block.class_axis == 0 else (second, outer_place)
         prob = block.exp.ravel().take(above) / block.total.take(rows)
         weights = block.weights
         return _Placed(
@@ -138,16 +138,16 @@ class ClassBins:
         if not self._waiting:
             return
         waiting, self._waiting, self._size = self._waiting, [], 0
-        for one in waiting:  # each into doubles: blocks may be in single precision
-            self._total_score += one.total
-        cells, score, own = (
-            np.concatenate([getattr(one, name) for one in waiting]) for name in ("cells", "prob", "own")
+        for placed in waiting:  # each into doubles: blocks may be in single precision
+            self._total_score += placed.total
+        cells, score, of_label = (
+            np.concatenate([getattr(placed, name) for placed in waiting]) for name in ("cells", "prob", "own")
         )
         weight, own_weight = (
-            None if self._weights is None else np.concatenate([getattr(one, name) for one in waiting])
+            None if self._weights is None else np.concatenate([getattr(placed, name) for placed in waiting])
             for name in ("weights", "own_weights")
         )
-        self._outcome += _sums(own, own_weight, self._outcome)
+        self._outcome += _sums(of_label, own_weight, self._outcome)
         self._count += _sums(cells, None, self._count)
         if weight is None:
             self._score += _sums(cells, score, self._score)
@@ -352,14 +352,14 @@ class ClassSums(Need):
         """Return why a state does not tell it."""
         if self.bins in state.bins or self.available_from_lenses(state):
             return ""
-        known = ", ".join(map(str, state.bins))
-        kept = f"sums over {known} bins of each class, not {self.bins}"
-        return f"the state has {kept if known else f'no sums over {self.bins} bins'}; {ONLY_SUMS}"
+        numbers = ", ".join(map(str, state.bins))
+        sums = f"sums over {numbers} bins of each class, not {self.bins}"
+        return f"the state has {sums if numbers else f'no sums over {self.bins} bins'}; {ONLY_SUMS}"
 
     def available_from_lenses(self, state: State) -> bool:
         """Tell whether the scores of both of two classes are known, each or in cells that have the edges."""
-        known = {"class-0", "class-1"} <= state.head.lenses.keys()
-        return known and len(state.head.classes) == 2 and (state.body.sums is None or self.in_cells)
+        has_both = {"class-0", "class-1"} <= state.head.lenses.keys()
+        return has_both and len(state.head.classes) == 2 and (state.body.sums is None or self.in_cells)
 
     @property
     def in_cells(self) -> bool:

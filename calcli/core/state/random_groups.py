@@ -33,14 +33,14 @@ def mixed(values: Array) -> Hashes:
     return hashes ^ (hashes >> np.uint64(31))
 
 
-def of_keys(keys: Array, called: str, first: int = 0) -> Hashes:
+def of_keys(keys: Array, called: str, start: int = 0) -> Hashes:
     """Return the hashes of keys, of their text whatever their type: 17 and "17" are the same key.
 
     Parameters
     ----------
     keys
         (n,) values of a column.
-    called, first
+    called, start
         Where they are, and the number of the first of them, for messages.
 
     Raises
@@ -49,7 +49,7 @@ def of_keys(keys: Array, called: str, first: int = 0) -> Hashes:
         If one is missing.
     """
     if len(gone := missing(keys)):
-        raise InputError(f"{called}: row {first + int(gone[0])} has none; expected a key in every row")
+        raise InputError(f"{called}: row {start + int(gone[0])} has none; expected a key in every row")
     text = keys.astype(str)
     codes = text.view(np.uint32).reshape(len(text), text.itemsize // 4).T
     hashes = np.zeros(len(text), np.uint64)
@@ -154,8 +154,8 @@ class RandomGroups:
             whole = weights is None and values.dtype == np.bool_
             sums = summed(values if weights is None else values * weights, np.int64 if whole else np.float64)
             weight = float(len(where) if weights is None else weights[where].sum())
-            first = () if numbers is None else numbers[where[:ROWS_NAMED]].tolist()
-            return Statistic(sums, marked, weight, tuple(first))
+            numbers_named = () if numbers is None else numbers[where[:ROWS_NAMED]].tolist()
+            return Statistic(sums, marked, weight, tuple(numbers_named))
 
         count = np.bincount(group, minlength=GROUPS)
         digest = np.zeros(GROUPS, np.uint64)

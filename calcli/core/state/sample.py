@@ -62,9 +62,9 @@ class Rows(NamedTuple):
         return self.take(np.argsort(self.ids, kind="stable"))
 
     @classmethod
-    def joined(cls, parts: Iterable[Rows]) -> Rows:
+    def joined(cls, several: Iterable[Rows]) -> Rows:
         """Return the rows of all parts."""
-        ids, labels, weights, scores, columns = zip(*parts, strict=True)
+        ids, labels, weights, scores, columns = zip(*several, strict=True)
         weight = None if weights[0] is None else np.concatenate(weights)
         texts = {name: np.concatenate([column[name] for column in columns]) for name in columns[0]}
         return cls(np.concatenate(ids), np.concatenate(labels), weight, np.concatenate(scores), texts)
@@ -110,8 +110,8 @@ class Sample:
         """The rows, by ascending hash."""
         self._settle()
         (lowest,) = self._parts
-        taken = lowest.by_id
-        return taken._replace(scores=_short(taken.scores))
+        ordered = lowest.by_id
+        return ordered._replace(scores=_short(ordered.scores))
 
     def of(self, whole: Predictions) -> Predictions:
         """Return the rows as predictions, like those that they are a sample of."""
@@ -165,9 +165,9 @@ def _short(scores: Array) -> Array:
     """
     with np.errstate(over="ignore", under="ignore"):
         single = scores.astype(np.float32)
-    kept = (np.abs(single) < np.finfo(np.float32).tiny) & (single != scores)
-    kept |= (_highest(single) != _highest(scores))[:, None]
-    return np.where(kept, scores, single).astype(np.float64) if kept.any() else single
+    as_double = (np.abs(single) < np.finfo(np.float32).tiny) & (single != scores)
+    as_double |= (_highest(single) != _highest(scores))[:, None]
+    return np.where(as_double, scores, single).astype(np.float64) if as_double.any() else single
 
 
 def _highest(scores: Array) -> Array:

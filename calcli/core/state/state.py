@@ -153,8 +153,8 @@ class Body:
         self.n_classes, self.weighted, self._lenses = len(head.classes), head.weighted, head.lenses
         self.keyed, self._of_answers, self._in_run = bool(head.key), head.classes == WRONG_RIGHT, in_run
         # scores and outcomes of the default lenses are summed as well, those of others only counted
-        others = (pair for lens, pair in head.lenses.items() if lens not in ("top-1", "class-1"))
-        self._of_lenses = {name for pair in others for name in pair}
+        pairs = (pair for lens, pair in head.lenses.items() if lens not in ("top-1", "class-1"))
+        self._of_lenses = {name for pair in pairs for name in pair}
         self.columns: Mapping[str, Array] = {}
         self.sample = Sample(self.n_classes, head.weighted) if sampled else None
         self.sums: RandomGroups | None = None
@@ -195,8 +195,8 @@ class Body:
             chosen = np.flatnonzero(columns[names[2]])
             score, outcome = score[chosen], outcome[chosen]
             inside = None if weights is None else weights[chosen]
-        other = columns[self._lenses["class-0"][0]] if second else None
-        self._cells_of(lens).add(score, outcome, inside, other)
+        complement = columns[self._lenses["class-0"][0]] if second else None
+        self._cells_of(lens).add(score, outcome, inside, complement)
 
     def _cells_of(self, lens: str) -> ScoreCells:
         if lens not in self.cells:
@@ -327,8 +327,8 @@ def predictions_of(state: State, name: str = "a state", *, in_file: bool = False
     if rows:
         scores = GatheredScores(rows.scores, head.kind, head.kind_reason, stored=dtype)
         columns = {**rows.columns, **({head.key: rows.ids} if head.key else {})}
-    parts = len(state.parts)
-    read_as = f"a state of {parts} data sets" if parts > 1 else f"a state of {state.parts[0].name}"
+    n_parts = len(state.parts)
+    read_as = f"a state of {n_parts} data sets" if n_parts > 1 else f"a state of {state.parts[0].name}"
     files = (name,) if in_file else ()
     provenance = Provenance(name, head.labels, files, read_as=read_as, percent=head.percent)
     return StatePredictions(scores, labels, head.classes, weights, columns, provenance, state=state)
