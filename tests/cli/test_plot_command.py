@@ -318,7 +318,7 @@ def test_every_figure_is_in_the_help(run):
         (["--figure", "calibration-map"], "a calibration map needs a calibrator file"),
         (["--calibrator", "{preds}"], "{preds} is not a calibrator"),
         (["--figure", "deviation", "--draws", "0"], "a deviation diagram needs simulated data"),
-        (["--figure", "scores", "--metrics", "brier,ece"], "calibration errors; brier is not among them"),
+        (["--figure", "scores", "--metrics", "brier,ece"], "calibration errors, not brier; see --metrics"),
         (["{preds}"], "{preds} is given twice; expected different files"),
         (["--format", "gif"], "'gif' is not one of 'png', 'svg', 'pdf'"),
     ],

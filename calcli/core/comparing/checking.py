@@ -113,9 +113,9 @@ class Baseline:
                 "large differences can be proven.",
             )
         if not self.paired:
-            other = f", as {self.unlike}:" if self.unlike else ": the baseline holds other cases, so"
-            return (f"Unpaired{other} only large differences can be proven.",)
-        paths = (one.provenance.path for one in (self.reference, self.candidate))
+            reason = f", as {self.unlike}:" if self.unlike else ": the baseline holds other cases, so"
+            return (f"Unpaired{reason} only large differences can be proven.",)
+        paths = (predictions.provenance.path for predictions in (self.reference, self.candidate))
         return tuple(
             f"{path}: rows without a counterpart, left out of comparisons: {count:,}."
             for path, count in zip(paths, self.unmatched, strict=True)
@@ -157,12 +157,12 @@ class Against:
             if policy.compares:
                 _require_same_use_of_weights(reference, predictions)
             return Baseline(reference, predictions, paired=False, tost=how.tost)
-        both = reference, predictions
-        by = [name for name in policy.columns if all(may_slice(one, name) for one in both)]
+        systems = reference, predictions
+        by = [name for name in policy.columns if all(may_slice(system_, name) for system_ in systems)]
         columns = {*policy.columns, *([policy.settings.cluster] if policy.settings.cluster else [])}
-        paired = pair(as_states(both, policy.evaluation_settings, how.key, by), how, keep=sorted(columns))
-        first, second = paired.systems
-        return Baseline(first, second, paired.paired, paired.unlike, paired.unmatched, how.tost)
+        paired = pair(as_states(systems, policy.evaluation_settings, how.key, by), how, keep=sorted(columns))
+        then, second = paired.systems
+        return Baseline(then, second, paired.paired, paired.unlike, paired.unmatched, how.tost)
 
 
 def _require_same_use_of_weights(report: StoredReport, predictions: Predictions) -> None:
@@ -212,16 +212,16 @@ def _differences(
     current, unlike = json_value(asdict(now)), list[str]()
     for name in ("priors", "shift_to_priors", "trained_at"):
         unlike += [name] * (not _same_priors(then[name], current[name], classes))
-    for name, used in (
+    for name, matters in (
         ("clip", any(metric.is_clipped for metric in metrics)),
         ("cluster", True),
         ("decision_column", any("expected_cost" in metric.entry.name for metric in metrics)),
     ):
-        unlike += [name] * (used and then[name] != current[name])
+        unlike += [name] * (matters and then[name] != current[name])
     for name in NAMED:
-        known, wanted = _by_name(then[name]), _by_name(current[name])
-        both = set(known) & set(wanted) & _names(metrics)
-        unlike += [name] * any(known[one] != wanted[one] for one in both)
+        stored, wanted = _by_name(then[name]), _by_name(current[name])
+        names = set(stored) & set(wanted) & _names(metrics)
+        unlike += [name] * any(stored[name_] != wanted[name_] for name_ in names)
     settings = declared(Settings)
     yield from (f"--{settings[name].key.replace('_', '-')}" for name in unlike)
 
@@ -234,7 +234,7 @@ def _names(metrics: list[Measure]) -> set[str]:
 
 def _by_name(defined: Any) -> Mapping[str, Any]:
     """Return definitions by their names; costs are a list."""
-    return defined if isinstance(defined, Mapping) else {one["name"]: one for one in defined}
+    return defined if isinstance(defined, Mapping) else {cost["name"]: cost for cost in defined}
 
 
 def _same_priors(then: Any, now: Any, classes: tuple[str, ...]) -> bool:
@@ -285,15 +285,15 @@ def check(predictions: Predictions, policy: Policy, baseline: Baseline | None = 
     predictions, baseline = _counted(predictions, baseline)
     left_out = tuple(f"{note}." for note in predictions.provenance.notes[read:])
     rules_of_segments = [rule for rule in policy.rules if rule.segments]
-    asked, groups = expanded(predictions, [rule for rule in policy.rules if not rule.segments])
+    rules_asked, groups = expanded(predictions, [rule for rule in policy.rules if not rule.segments])
     settings = _settings(policy, max(map(len, groups), default=0))
     outcomes: dict[int, Outcome] = {}
     tested: dict[int, Outcome] = {}
-    for part in dict.fromkeys(rule.part for rule in asked):
-        rules = {n: rule for n, rule in enumerate(asked) if rule.part == part}
-        for n, judged in _judged(predictions, part, rules, settings, baseline).items():
-            open_test = _is_test(judged.rule) and judged.status in ("passed", "undecided")
-            (tested if open_test else outcomes)[n] = judged
+    for part in dict.fromkeys(rule.part for rule in rules_asked):
+        rules = {n: rule for n, rule in enumerate(rules_asked) if rule.part == part}
+        for n, outcome in _judged(predictions, part, rules, settings, baseline).items():
+            open_test = _is_test(outcome.rule) and outcome.status in ("passed", "undecided")
+            (tested if open_test else outcomes)[n] = outcome
     outcomes |= _corrected(tested, _one_sided(settings.level))
     path = predictions.provenance.path
     ordered, skipped = of_groups(
@@ -324,16 +324,16 @@ def _require_clusters(predictions: Predictions, column: str | None, baseline: Ba
 
 def _counted(predictions: Predictions, baseline: Baseline | None) -> tuple[Predictions, Baseline | None]:
     """Return the rows of a weight above 0 of predictions, and of what they are compared with."""
-    kept = counted(predictions)
+    with_weight = counted(predictions)
     if baseline is None:
-        return kept, None
+        return with_weight, None
     reference, candidate = baseline.reference, baseline.candidate
-    same = kept if candidate is predictions else counted(candidate)
+    same = with_weight if candidate is predictions else counted(candidate)
     if candidate.scores is predictions.scores:
-        same = replace(same, scores=kept.scores)
+        same = replace(same, scores=with_weight.scores)
     if isinstance(reference, Predictions):
         reference = counted(reference)
-    return kept, replace(baseline, reference=reference, candidate=same)
+    return with_weight, replace(baseline, reference=reference, candidate=same)
 
 
 def _judged(
@@ -360,7 +360,7 @@ def _of_segments(predictions: Predictions, rule: Rule, settings: Settings) -> Ou
     """Judge the gap of every segment, by the nearer end of its interval."""
     assert isinstance(rule.condition, Bound)
     limit, usual = rule.condition.limit, SegmentSettings()
-    asked = replace(
+    search_settings = replace(
         usual,
         columns=rule.segments,
         min_rows=rule.min_rows or usual.min_rows,
@@ -369,12 +369,10 @@ def _of_segments(predictions: Predictions, rule: Rule, settings: Settings) -> Ou
         cluster=settings.cluster,
     )
     try:
-        search = find_segments(predictions, asked)
+        search = find_segments(predictions, search_settings)
     except CalcliError as fault:
         return Outcome(rule, "not judged", str(fault))
-    proven, worst = max(
-        ((max(one.low, -one.high, 0), one) for one in search.segments), key=lambda pair: pair[0]
-    )
+    proven, worst = max(((max(s.low, -s.high, 0), s) for s in search.segments), key=lambda pair: pair[0])
     worst = worst if proven else search.segments[0]
     low, high = (percent(end, sign=True) for end in (worst.low, worst.high))
     status: Status = "passed" if proven <= limit else "broken"
@@ -424,9 +422,9 @@ class _Judge:
         settings = replace(settings, metrics=tuple(dict.fromkeys(rule.metric.text for rule in rules)))
         self._settings, self._systems = settings, list[System]()
         if baseline is not None and any(isinstance(rule.condition, NoWorse) for rule in rules):
-            both = [one for one in (baseline.reference, baseline.candidate) if isinstance(one, Predictions)]
-            members = _members(both, part, paired=baseline.paired)
-            self._systems = measured_systems(members, settings, baseline.paired, judged=len(members) - 1)
+            sides = [x for x in (baseline.reference, baseline.candidate) if isinstance(x, Predictions)]
+            members = _members(sides, part, paired=baseline.paired)
+            self._systems = measured_systems(members, settings, baseline.paired, candidate=len(members) - 1)
         compared = self._systems[-1].evaluation if self._systems else None
         # limits are for all rows of the candidate, of which perhaps not all are compared
         fewer = baseline is not None and baseline.candidate.scores is not predictions.scores
@@ -465,15 +463,15 @@ class _Judge:
                 return Outcome(rule, "not judged", reason, value)
             low, high = estimate.interval.low, estimate.interval.high
             value, best = (high if condition.end == "upper" else low), (low if condition.most else high)
-        left = condition.limit - value if condition.most else value - condition.limit
+        headroom = condition.limit - value if condition.most else value - condition.limit
         status = condition.judge(value, best)
-        outcome = Outcome(rule, status, "", value, condition.limit, left, signature=estimate.signature)
+        outcome = Outcome(rule, status, "", value, condition.limit, headroom, signature=estimate.signature)
         name = rule.metric.text
-        what = name if condition.end == "value" else f"the {condition.end} end of {name}"
-        shown = number(value, condition.limit)
+        quantity = name if condition.end == "value" else f"the {condition.end} end of {name}"
+        value_text = number(value, condition.limit)
         if status == "passed":
-            return replace(outcome, reason=f"{what} is {shown}, {number(left)} within the limit")
-        beyond = f"{what} is {shown}, {number(-left)} beyond the limit of {condition.limit:g}"
+            return replace(outcome, reason=f"{quantity} is {value_text}, {number(headroom)} within the limit")
+        beyond = f"{quantity} is {value_text}, {number(-headroom)} beyond the limit of {condition.limit:g}"
         if condition.end == "value" and condition.most and rule.metric.entry.family.has_null:
             return self._beside_null(outcome, estimate, beyond)
         within = f"; the other end, {number(best, condition.limit)}, is within it"
@@ -484,11 +482,11 @@ class _Judge:
         null = estimate.if_calibrated
         if null is None:
             return replace(outcome, status="not judged", reason=f"{beyond}, but {self._no_null()}")
-        shown = f"calibrated probabilities would show {plus_minus(null.mean, null.sd)} (p {null.p_value:.3g})"
+        usual = f"calibrated probabilities would show {plus_minus(null.mean, null.sd)} (p {null.p_value:.3g})"
         if null.p_value > self._alpha:
-            reason = f"{beyond}, which is chance: {shown}"
+            reason = f"{beyond}, which is chance: {usual}"
             return replace(outcome, status="passed", reason=reason, p_value=null.p_value)
-        return replace(outcome, status="broken", reason=f"{beyond}; {shown}", p_value=null.p_value)
+        return replace(outcome, status="broken", reason=f"{beyond}; {usual}", p_value=null.p_value)
 
     def _no_null(self) -> str:
         return f"this is not tested against chance{self._untested}"
@@ -497,7 +495,7 @@ class _Judge:
         reference, value, evidence = self._against(rule.metric)
         sign = 1 if rule.metric.entry.direction == "lower" else -1  # of a change for the worse
         limit = reference + sign * condition.margin.of(reference)
-        left = limit - value if sign > 0 else value - limit
+        headroom = limit - value if sign > 0 else value - limit
         apart = _apart(sign * (value - reference))
         now, before = numbers(value, reference)
         change = f"{rule.metric.text} is {now}, {apart} the baseline's {before}"
@@ -507,7 +505,7 @@ class _Judge:
             change,
             value,
             limit,
-            left,
+            headroom,
             reference,
             signature=f"{estimate.signature}|{evidence.method}",
         )
@@ -548,9 +546,9 @@ class _Judge:
         reference, candidate = self._baseline.reference, self._systems[-1]
         value = candidate.value(metric)
         if isinstance(reference, Predictions):
-            first = self._systems[0]
-            pair = Pair(first, candidate, self._settings, self._baseline.paired)
-            return first.value(metric), value, evidence(metric, pair)
+            before = self._systems[0]
+            pair = Pair(before, candidate, self._settings, self._baseline.paired)
+            return before.value(metric), value, evidence(metric, pair)
         stored = self._stored(reference, metric)
         if stored.interval is None:
             return stored.value, value, Untested()
@@ -604,8 +602,8 @@ def _variance(interval: Interval) -> float:
 def _corrected(tested: Mapping[int, Outcome], alpha: float) -> dict[int, Outcome]:
     """Break the rules that Holm's correction leaves proven; of the others say what would decide them."""
     unproven = {n: outcome for n, outcome in tested.items() if outcome.status == "undecided"}
-    others = [1.0] * (len(tested) - len(unproven))  # proven to be good enough
-    adjusted = holm([*(outcome.p_value for outcome in unproven.values()), *others]).tolist()
+    good_enough = [1.0] * (len(tested) - len(unproven))  # proven to be good enough
+    adjusted = holm([*(outcome.p_value for outcome in unproven.values()), *good_enough]).tolist()
     many = f", corrected for {len(tested)} rules" if len(tested) > 1 else ""
     outcomes = dict(tested)
     for (n, outcome), p in zip(unproven.items(), adjusted, strict=False):
@@ -638,9 +636,9 @@ def promise_of(threshold: Threshold, undecided: Undecided | None = None) -> Poli
     metric, limit = parse_metric("error_rate"), threshold.max_error
     condition = Bound(limit, most=True, end="upper", undecided=undecided or "fail")
     rules = []
-    for one in threshold.found:
-        if one.threshold is not None:
-            part = f"{threshold.by}={one.value}" if threshold.by else ""
+    for promise in threshold.found:
+        if promise.threshold is not None:
+            part = f"{threshold.by}={promise.value}" if threshold.by else ""
             name = f"{PROMISED[threshold.measure][0]} at most {limit:g}" + (f" [{part}]" if part else "")
             rules.append(Rule(metric, condition, part, name=name))
     return Policy(tuple(rules))
@@ -662,24 +660,24 @@ def check_promise(threshold: Threshold, policy: Policy, predictions: Predictions
     _, hit = confidences(predictions, threshold.target)
     rows = independent_rows(predictions, threshold.cluster, threshold.seed)
     answered = threshold.answers(predictions)
-    asked, right = (hit, answered) if threshold.of_recall else (answered, hit)
-    rows = rows[asked[rows]]
+    counted_rows, right = (hit, answered) if threshold.of_recall else (answered, hit)
+    rows = rows[counted_rows[rows]]
     slices = slice_names(predictions.column(threshold.by)) if threshold.by else np.full(len(hit), "")
-    promised = [one for one in threshold.found if one.threshold is not None]
+    promised = [promise for promise in threshold.found if promise.threshold is not None]
     outcomes, limit = [], threshold.max_error
-    for rule, one in zip(policy.rules, promised, strict=True):
-        of_slice = rows if one.value is None else rows[slices[rows] == one.value]
+    for rule, promise in zip(policy.rules, promised, strict=True):
+        of_slice = rows if promise.value is None else rows[slices[rows] == promise.value]
         if not len(of_slice):
             reason = "no row tells, so the promise is undecided"
             outcomes.append(Outcome(rule, "undecided", reason, limit=limit))
             continue
         errors = int(np.count_nonzero(~right[of_slice]))
-        ends, rate = Interval.of_share(errors, len(of_slice), one.level), errors / len(of_slice)
+        ends, rate = Interval.of_share(errors, len(of_slice), promise.level), errors / len(of_slice)
         assert isinstance(rule.condition, Bound)
         status: Status = rule.condition.judge(ends.high, ends.low)
         reason = (
             f"{errors:,} of {len(of_slice):,} {PROMISED[threshold.measure][1]}, {percent(rate)} "
-            f"({level_percent(one.level)} interval {span(ends.low, ends.high, percent)}): the promise "
+            f"({level_percent(promise.level)} interval {span(ends.low, ends.high, percent)}): the promise "
             f"{WORDS[status]}"
         )
         outcomes.append(Outcome(rule, status, reason, rate, limit, limit - rate))

@@ -79,7 +79,7 @@ def best_of(value: Sequence[float] | Doubles, metric: Measure) -> int:
     if not (ordered and np.isfinite(value).any()):
         why = "has no finite value" if ordered else "has no better direction"
         raise UsageError(f"{metric.text} {why}; choose by another metric, such as log_loss")
-    return int(np.nanargmin([metric.entry.cost(one) for one in value]))
+    return int(np.nanargmin([metric.entry.cost(value_) for value_ in value]))
 
 
 def why_none_is_best(values: Sequence[float], metric: Measure) -> str:
@@ -87,16 +87,16 @@ def why_none_is_best(values: Sequence[float], metric: Measure) -> str:
     if np.isfinite(values).any():
         return ""
     faults = {"undefined": np.isnan(values).any(), "infinite": np.isinf(values).any()}
-    said = " or ".join(word for word, there in faults.items() if there)
-    return f"{metric.text} is {said} for all of them"
+    fault = " or ".join(word for word, there in faults.items() if there)
+    return f"{metric.text} is {fault} for all of them"
 
 
-def relative_change(first: float, second: float) -> float:
+def relative_change(before: float, second: float) -> float:
     """Return by what share of the first of two values the second is greater; nan where there is none."""
-    return (second - first) / abs(first) if first and math.isfinite(first) else math.nan
+    return (second - before) / abs(before) if before and math.isfinite(before) else math.nan
 
 
-def paired_by_number(files: Sequence[str], others: Sequence[str]) -> list[tuple[int, str, str]]:
+def paired_by_number(files: Sequence[str], files_after: Sequence[str]) -> list[tuple[int, str, str]]:
     """Return pairs of files with the same number in their names, in the order of the numbers.
 
     Raises
@@ -104,15 +104,15 @@ def paired_by_number(files: Sequence[str], others: Sequence[str]) -> list[tuple[
     UsageError
         If a name has no number, or a number has no counterpart.
     """
-    first, second = (_numbered(paths) for paths in (files, others))
-    for here, there in ((first, second), (second, first)):
-        alone = sorted(set(here) - set(there))
+    before, second = (_numbered(paths) for paths in (files, files_after))
+    for own_files, there in ((before, second), (second, before)):
+        alone = sorted(set(own_files) - set(there))
         if alone:
             raise UsageError(
-                f"{here[alone[0]]} has no counterpart with the number {alone[0]} in its name among "
+                f"{own_files[alone[0]]} has no counterpart with the number {alone[0]} in its name among "
                 f"{', '.join(list(there.values())[:3])}{', ...' * (len(there) > 3)}"
             )
-    return [(number, first[number], second[number]) for number in sorted(first)]
+    return [(number, before[number], second[number]) for number in sorted(before)]
 
 
 def _numbered(paths: Sequence[str]) -> dict[int, str]:
@@ -135,19 +135,19 @@ def numbers_in_names(paths: Sequence[str]) -> list[int] | None:
     UsageError
         If two files have the same one.
     """
-    parts = [re.findall("[0-9]+", os.path.basename(path).partition(".")[0]) for path in paths]
-    if not all(parts):
+    digits = [re.findall("[0-9]+", os.path.basename(path).partition(".")[0]) for path in paths]
+    if not all(digits):
         return None
     place = -1
-    if len({len(numbers) for numbers in parts}) == 1:
-        differing = [n for n, column in enumerate(zip(*parts, strict=True)) if len(set(column)) > 1]
+    if len({len(numbers) for numbers in digits}) == 1:
+        differing = [n for n, column in enumerate(zip(*digits, strict=True)) if len(set(column)) > 1]
         place = differing[-1] if differing else -1
-    numbers = [int(each[place]) for each in parts]
+    numbers = [int(row[place]) for row in digits]
     for path, number in zip(paths, numbers, strict=True):
-        first = paths[numbers.index(number)]
-        if first != path:
+        twin = paths[numbers.index(number)]
+        if twin != path:
             raise UsageError(
-                f"{first} and {path} have the same number {number}; expected another one in the name of each "
+                f"{twin} and {path} have the same number {number}; expected another one in the name of each "
                 "file of a folder, as in epoch_1.npy and epoch_2.npy"
             )
     return numbers
@@ -168,7 +168,7 @@ def measured_systems(
     settings: Settings,
     paired: bool = True,
     watch: Watch | None = None,
-    judged: int | None = None,
+    candidate: int | None = None,
 ) -> list[System]:
     """Measure systems, so that any two of them can be compared on any metric.
 
@@ -183,23 +183,23 @@ def measured_systems(
         Whether row i is the same case in all of them.
     watch
         Called with the number of rows measured, of one system after the other.
-    judged
+    candidate
         Number of a system that gets intervals and tests of its own, while the others have values alone; None
         for tests of all systems, and no intervals.
     """
     metrics = parse_metrics(settings.metrics, settings.defaults)
     predictions = [counted(one) for one in _with_clusters(predictions, settings.cluster if paired else None)]
     sampled = any(is_sampled(prediction, settings) for prediction in predictions)
-    systems, done = list[System](), 0
+    systems, read = list[System](), 0
     for number, rows in enumerate(predictions):
-        of_system = settings if judged in (None, number) else replace(settings, draws=0)
-        counting = _counting_on(watch, done)
+        of_system = settings if candidate in (None, number) else replace(settings, draws=0)
+        counting = _counting_on(watch, read)
         measured = measure(rows, of_system, counting, sections=[ORDER], sampled=sampled)
-        asked = of_system if number == judged else replace(of_system, intervals=False)
-        evaluation = assess(measured, asked, sections=[ORDER])
+        wanted = of_system if number == candidate else replace(of_system, intervals=False)
+        evaluation = assess(measured, wanted, sections=[ORDER])
         influence_values = influences(measured, metrics) if settings.intervals else {}
         systems.append(System(measured, evaluation, influence_values))
-        done += rows.n_rows
+        read += rows.n_rows
     return _with_samples(systems, settings, metrics)
 
 
@@ -210,25 +210,25 @@ def evidence(metric: Measure, pair: Pair) -> Evidence:
     biased upward near zero, or where too few units carry the difference, nothing is tested.
     """
     pair, target = pair.telling(metric), metric.entry.target
-    first, second = (one.influences.get(str(metric)) for one in (pair.baseline, pair.candidate))
-    if first is None or second is None:
+    before, second = (system.influences.get(str(metric)) for system in (pair.baseline, pair.candidate))
+    if before is None or second is None:
         return Untested()
-    studentized = Studentized(first, second, pair.paired)
+    studentized = Studentized(before, second, pair.paired)
     difference = studentized.difference
-    shown = metric.of_few(pair, difference)
-    if shown is None and pair.paired and _is_noise(difference, first, second):
+    of_few = metric.of_few(pair, difference)
+    if of_few is None and pair.paired and _is_noise(difference, before, second):
         return Equal()
-    if shown is None and not difference.spread.enough:
+    if of_few is None and not difference.spread.enough:
         unit = "row" if pair.settings.cluster is None else "cluster"
         return Untested(no_interval=difference.spread.too_few(unit))
     if target is None:
-        return shown or studentized
-    return DistanceEvidence(shown or studentized, sum_of_errors(first, second, target, pair.paired))
+        return of_few or studentized
+    return DistanceEvidence(of_few or studentized, sum_of_errors(before, second, target, pair.paired))
 
 
-def _is_noise(difference: Influences, first: Influences, second: Influences) -> bool:
+def _is_noise(difference: Influences, before: Influences, second: Influences) -> bool:
     """Tell whether two systems differ by rounding errors alone, in what every unit brings."""
-    size = max(abs(one.value) + float(np.abs(one.of_units).sum()) for one in (first, second))
+    size = max(abs(values.value) + float(np.abs(values.of_units).sum()) for values in (before, second))
     return abs(difference.value) + float(np.abs(difference.of_units).sum()) <= NOISE * size
 
 
@@ -237,21 +237,21 @@ def influences(measured: Measurements, metrics: Sequence[Measure]) -> Mapping[st
     every = {
         str(metric): metric.influences(measured) for metric in metrics if str(metric) not in measured.left
     }
-    return {name: one for name, one in every.items() if one is not None}
+    return {name: influence for name, influence in every.items() if influence is not None}
 
 
 def _with_samples(systems: Sequence[System], settings: Settings, metrics: Sequence[Measure]) -> list[System]:
     """Return systems with samples of their rows, where these tell some of the metrics."""
-    asked = tuple(c.text for c in metrics if any(str(c) in system.measured.left for system in systems))
-    samples = [system.measured.sample if asked else None for system in systems]
+    names = tuple(c.text for c in metrics if any(str(c) in system.measured.left for system in systems))
+    samples = [system.measured.sample if names else None for system in systems]
     rows = [
-        sample.of(one.predictions) for one, sample in zip(systems, samples, strict=True) if sample is not None
+        sample.of(s.predictions) for s, sample in zip(systems, samples, strict=True) if sample is not None
     ]
     if not rows:
         return [*systems]
-    told = iter(measured_systems(rows, replace(settings, metrics=asked, precision="auto")))
+    sampled = iter(measured_systems(rows, replace(settings, metrics=names, precision="auto")))
     return [
-        system if sample is None else replace(system, sample=replace(next(told), hashes=sample.rows.ids))
+        system if sample is None else replace(system, sample=replace(next(sampled), hashes=sample.rows.ids))
         for system, sample in zip(systems, samples, strict=True)
     ]
 
@@ -264,8 +264,8 @@ def _with_clusters(systems: Sequence[Predictions], name: str | None) -> Sequence
     return [replace(system, columns={**system.columns, name: column}) for system in systems]
 
 
-def _counting_on(watch: Watch | None, done: int) -> Watch | None:
-    return None if watch is None else lambda rows: watch(done + rows)
+def _counting_on(watch: Watch | None, read: int) -> Watch | None:
+    return None if watch is None else lambda rows: watch(read + rows)
 
 
 NOISE = 1e-11  # relative to the values: what differs by less is equal
@@ -466,11 +466,11 @@ def compare(
     for system in systems:
         require_folds(system, settings.fold_column)
     settings = replace(settings, test=settings.draws_outcomes)
-    parts: list[tuple[Slice | None, Sequence[Predictions]]] = [(None, systems)]
+    slices: list[tuple[Slice | None, Sequence[Predictions]]] = [(None, systems)]
     if plan.by is not None:
-        parts += slices_of(systems, plan.by, paired=plan.paired)
+        slices += slices_of(systems, plan.by, paired=plan.paired)
     comparisons = []
-    for part, members in parts:
+    for part, members in slices:
         measured = measured_systems(members, settings, plan.paired, watch if part is None else None)
         comparisons.append(_compared(measured, part, settings, plan))
     return [comparisons[0], *_corrected(comparisons[1:], settings.level)]
@@ -530,36 +530,36 @@ def _difference(
     metric: Measure, pair: Pair, limit: Margin, correction: Simultaneous, tost: bool
 ) -> Difference:
     """Return a difference with its interval, p-value and verdict, and what so many rows tell."""
-    both, settings = (pair.baseline, pair.candidate), pair.settings
-    baseline, candidate = (one.value(metric) for one in both)
-    every, rows = (one.predictions.n_rows for one in both), tuple(one.rows(metric) for one in both)
+    sides, settings = (pair.baseline, pair.candidate), pair.settings
+    baseline, candidate = (side.value(metric) for side in sides)
+    every, rows = (side.predictions.n_rows for side in sides), tuple(side.rows(metric) for side in sides)
     sampled = () if rows == tuple(every) else rows
-    told: Evidence = Untested()
+    found_evidence: Evidence = Untested()
     if not math.isnan(candidate - baseline):  # as where both are infinite
-        told = evidence(metric, pair)
+        found_evidence = evidence(metric, pair)
     pointwise = correction.pointwise(settings.level)
-    interval = told.interval(pointwise)
+    interval = found_evidence.interval(pointwise)
     if interval is not None and not interval.contains(candidate - baseline):
-        told, interval = Untested(no_interval=BIASED), None
+        found_evidence, interval = Untested(no_interval=BIASED), None
     of = f"|rows:{'+'.join(map(str, dict.fromkeys(sampled)))}" if sampled else ""
     clip = f"|clip:{settings.clip:g}" if settings.clip and metric.is_clipped else ""
     margin, inner = limit.of(baseline), interval
     if tost and interval is not None:
-        inner = told.interval(2 * pointwise - 1)
+        inner = found_evidence.interval(2 * pointwise - 1)
     difference = Difference(
         metric,
         baseline,
         candidate,
         interval and replace(interval, level=settings.level),
-        told.p_value(),
-        correction.corrected(told.p_value()),
+        found_evidence.p_value(),
+        correction.corrected(found_evidence.p_value()),
         margin,
         inner is not None and -margin <= inner.low and inner.high <= margin,
-        "equal" if isinstance(told, Equal) else "untested",
-        f"{metric}|difference{of}{clip}|{told.method}|seed:{settings.seed}|version:{__version__}",
-        told.no_interval,
+        "equal" if isinstance(found_evidence, Equal) else "untested",
+        f"{metric}|difference{of}{clip}|{found_evidence.method}|seed:{settings.seed}|version:{__version__}",
+        found_evidence.no_interval,
         sampled,
-        Power.of(told, rows[1], pointwise, _sign(metric)) if interval else None,
+        Power.of(found_evidence, rows[1], pointwise, _sign(metric)) if interval else None,
     )
     return replace(difference, verdict=_verdict(difference, settings.level))
 
@@ -596,9 +596,9 @@ def _compared(systems: Sequence[System], part: Slice | None, settings: Settings,
     against_first = every[: len(systems) - 1]
 
     def between(
-        metric: Measure, correction: Simultaneous, first: int, second: int, margin: Margin = NO_MARGIN
+        metric: Measure, correction: Simultaneous, baseline: int, second: int, margin: Margin = NO_MARGIN
     ) -> Difference:
-        pair = Pair(systems[first], systems[second], settings, plan.paired)
+        pair = Pair(systems[baseline], systems[second], settings, plan.paired)
         return _difference(metric, pair, margin, correction, plan.tost)
 
     def corrected(metric: Measure, pairs: Sequence[tuple[int, int]]) -> Simultaneous:
@@ -614,9 +614,9 @@ def _compared(systems: Sequence[System], part: Slice | None, settings: Settings,
             table[metric.text] = between(metric, correction, *pair, margin)
     if part is None:
         tests = [(metric, *pair) for metric in metrics for pair in against_first]
-        whole = _simultaneous(systems, tests, plan.paired, settings.seed)
+        joint = _simultaneous(systems, tests, plan.paired, settings.seed)
         tables = [
-            {name: replace(one, p_over_metrics=whole.corrected(one.p_value)) for name, one in table.items()}
+            {name: replace(d, p_over_metrics=joint.corrected(d.p_value)) for name, d in table.items()}
             for table in tables
         ]
     values = [system.value(ranked_by) for system in systems]
@@ -629,8 +629,8 @@ def _compared(systems: Sequence[System], part: Slice | None, settings: Settings,
         cost = between(accuracy, corrected(accuracy, every), top, best)
     summaries = tuple(system.evaluation.summary for system in systems)
     flips = [_flips(systems[0], system) for system in systems[1:]] if plan.paired else []
-    told = tuple(flip for flip in flips if flip is not None)
-    return Comparison(part, summaries, tuple(tables), tuple(ranking), ranked_by, cost, top, told)
+    answered = tuple(flip for flip in flips if flip is not None)
+    return Comparison(part, summaries, tuple(tables), tuple(ranking), ranked_by, cost, top, answered)
 
 
 def _simultaneous(
@@ -640,9 +640,9 @@ def _simultaneous(
     influence_values: dict[tuple[str, int], Influences] = {}
     for metric, *pair in tests:
         for number in pair:
-            own = systems[number].telling(metric).influences.get(str(metric))
-            if own is not None:
-                influence_values[str(metric), number] = own
+            values = systems[number].telling(metric).influences.get(str(metric))
+            if values is not None:
+                influence_values[str(metric), number] = values
     places = {key: place for place, key in enumerate(influence_values)}
     contrasts = []
     for metric, *pair in tests:
@@ -658,14 +658,14 @@ def _simultaneous(
 
 def _flips(baseline: System, candidate: System) -> Flips | None:
     """Return which rows differ between two systems; None where there are probabilities."""
-    both = (baseline, candidate)
-    if any(one.predictions.has_probabilities or "hit" not in one.measured.columns for one in both):
+    sides = (baseline, candidate)
+    if any(side.predictions.has_probabilities or "hit" not in side.measured.columns for side in sides):
         return None
-    first, second = (one.measured.columns["hit"].astype(np.float64) for one in both)
+    before, second = (side.measured.columns["hit"].astype(np.float64) for side in sides)
     rows = baseline.predictions
     column = rows.columns.get(rows.provenance.identity)
     names = np.arange(rows.n_rows) if column is None else column
-    worse, better = (tuple(names[way].astype(str).tolist()) for way in (second < first, second > first))
+    worse, better = (tuple(names[way].astype(str).tolist()) for way in (second < before, second > before))
     return Flips(worse, better, rows.n_rows - len(worse) - len(better))
 
 
@@ -677,11 +677,11 @@ def _ranked(
     The best is the one with the best value; undefined values come last.
     """
     costs = np.array([metric.entry.cost(value) for value in values])
-    best, *others = np.argsort(costs, kind="stable").tolist()
-    to_best = [between(best, other) for other in others]
+    best, *behind = np.argsort(costs, kind="stable").tolist()
+    to_best = [between(best, place) for place in behind]
     return [Ranked(best, None, not math.isnan(costs[best]))] + [
-        Ranked(system, one, one.verdict in ("undecided", "equivalent", "equal"))
-        for system, one in zip(others, to_best, strict=True)
+        Ranked(system, difference, difference.verdict in ("undecided", "equivalent", "equal"))
+        for system, difference in zip(behind, to_best, strict=True)
     ]
 
 
@@ -702,5 +702,5 @@ def _with_holm(differences: Sequence[Difference], level: float) -> list[Differen
     """Correct p-values for their number, and judge again; those without a test stay as they are."""
     tested = [n for n, difference in enumerate(differences) if not math.isnan(difference.corrected_p)]
     corrected = dict(zip(tested, holm([differences[n].corrected_p for n in tested]).tolist(), strict=True))
-    adjusted = [replace(one, corrected_p=corrected.get(n, one.p_value)) for n, one in enumerate(differences)]
-    return [replace(one, verdict=_verdict(one, level)) for one in adjusted]
+    adjusted = [replace(d, corrected_p=corrected.get(n, d.p_value)) for n, d in enumerate(differences)]
+    return [replace(difference, verdict=_verdict(difference, level)) for difference in adjusted]

@@ -83,16 +83,16 @@ class Period:
 
 def _range(first: str, last: str) -> str:
     """Return from when to when, of dates in one year without the second year."""
-    year, rest = last[:5], last[5:]
-    return f"{first} to {rest if year.endswith('-') and first.startswith(year) else last}"
+    year, day = last[:5], last[5:]
+    return f"{first} to {day if year.endswith('-') and first.startswith(year) else last}"
 
 
 def joined(periods: Sequence[Period]) -> Period:
     """Return several periods as one."""
-    first, last, rows = periods[0], periods[-1], [period.rows for period in periods]
+    start, last, rows = periods[0], periods[-1], [period.rows for period in periods]
     losses = [period.log_loss for period in periods if period.log_loss is not None]
     return Period(
-        first.name if first is last else _range(first.name, last.name),
+        start.name if start is last else _range(start.name, last.name),
         sum(rows),
         float(np.average([period.predicted for period in periods], weights=rows)),
         float(np.average([period.observed for period in periods], weights=rows)),
@@ -199,11 +199,11 @@ def watched(
     if threshold is not None:
         return _promised(predictions, threshold, tolerance)
     score, outcome, counts = looked_at(predictions)
-    known = predictions.has_probabilities
+    has_scores = predictions.has_probabilities
     if reference is not None:
         hypothesis = Hypothesis.against(score, reference, level).widened(tolerance)
         score = from_log_odds(hypothesis.log_odds)
-    elif known:
+    elif has_scores:
         hypothesis = Hypothesis.within(score, tolerance)
     else:
         raise InputError(
@@ -211,7 +211,7 @@ def watched(
             "what is expected"
         )
     of_two = predictions.n_classes == 2 and not predictions.of_answers
-    watches: Watches = "rate" if not known else "probability" if of_two else "confidence"
+    watches: Watches = "rate" if not has_scores else "probability" if of_two else "confidence"
     return Watched(watches, score, outcome, hypothesis, None, counts)
 
 
@@ -302,22 +302,22 @@ def calendar(predictions: Predictions, settings: MonitorSettings, before: int = 
     rows, every = predictions.n_rows, settings.every or "day"
     times = np.zeros(rows, "datetime64[s]") if settings.time is None else _times(predictions, settings.time)
     codes = np.full(rows, -1, np.intp)
-    kept = (
+    included = (
         np.ones(rows, np.bool_)
         if settings.since is None
         else times >= np.datetime64(_utc(settings.since), "s")
     )
     if every.isdecimal():
-        size, order = int(every), np.argsort(times[kept], kind="stable")
+        size, order = int(every), np.argsort(times[included], kind="stable")
         number = np.empty(len(order), np.intp)
         number[order] = np.arange(len(order))
-        codes[kept] = number // size
+        codes[included] = number // size
         starts = range(before, before + len(order), size)
         return Calendar([f"rows {n + 1:,} to {min(n + size, before + len(order)):,}" for n in starts], codes)
     if settings.mature is not None and rows:
-        known = times.max() - np.timedelta64(settings.mature, "D")
-        kept &= _starts(times, every, 1) <= known
-    names, codes[kept] = np.unique(_starts(times[kept], every), return_inverse=True)
+        latest = times.max() - np.timedelta64(settings.mature, "D")
+        included &= _starts(times, every, 1) <= latest
+    names, codes[included] = np.unique(_starts(times[included], every), return_inverse=True)
     return Calendar(np.datetime_as_string(names, unit="M" if every == "month" else "D").tolist(), codes)
 
 
@@ -359,8 +359,8 @@ def _times(predictions: Predictions, column: str) -> Array:
 
 def _utc(text: str) -> datetime:
     """Return a time of ISO 8601 without its zone, in UTC if it has one."""
-    one = datetime.fromisoformat(text.strip().replace(" UTC", "Z"))
-    return one.astimezone(UTC).replace(tzinfo=None) if one.tzinfo else one
+    time = datetime.fromisoformat(text.strip().replace(" UTC", "Z"))
+    return time.astimezone(UTC).replace(tzinfo=None) if time.tzinfo else time
 
 
 def periods_of(
@@ -381,27 +381,27 @@ def periods_of(
         If a column is missing, or has no value.
     """
     rows = np.ones(len(when.codes), np.bool_) if watch.chosen is None else watch.chosen
-    code, known = when.codes[rows], len(when.names)
+    code, n_periods = when.codes[rows], len(when.names)
     require_clusters(predictions, settings.cluster)
-    clusters, new, firsts = None, np.ones(len(code), np.bool_), [()] * known
+    clusters, new, firsts = None, np.ones(len(code), np.bool_), [()] * n_periods
     if settings.cluster is not None:
         names, clusters = np.unique(predictions.column(settings.cluster)[rows], return_inverse=True)
         sums = np.array([crc32(str(name).encode()) for name in names.tolist()], np.int64)
-        first = np.full(len(names), known)
-        np.minimum.at(first, clusters, np.where(code < 0, known, code))
-        first[np.isin(sums, [cluster for period in before for cluster in period.clusters])] = -1
-        new, firsts = code == first[clusters], [tuple(sums[first == n].tolist()) for n in range(known)]
+        start = np.full(len(names), n_periods)
+        np.minimum.at(start, clusters, np.where(code < 0, n_periods, code))
+        start[np.isin(sums, [cluster for period in before for cluster in period.clusters])] = -1
+        new, firsts = code == start[clusters], [tuple(sums[start == n].tolist()) for n in range(n_periods)]
     pairs = zip(_periods(watch, code, clusters, new, when.names), firsts, strict=True)
     by_value: dict[str | None, list[Period]] = {
-        None: [replace(one, clusters=own) for one, own in pairs if one.rows]
+        None: [replace(p, clusters=sums_) for p, sums_ in pairs if p.rows]
     }
     if settings.by is not None:
         slices, numbers = slice_numbers(predictions, settings.by)
-        joint = np.where(code < 0, -1, numbers[rows] * known + code)
+        joint = np.where(code < 0, -1, numbers[rows] * n_periods + code)
         every = iter(_periods(watch, joint, clusters, new, [*when.names] * len(slices)))
-        parts = {part.value: [one for one in islice(every, known) if one.rows] for part in slices}
-        starts = sorted((when.names.index(own[0].name), value) for value, own in parts.items() if own)
-        by_value |= {value: parts[value] for _, value in starts}
+        slices_ = {part.value: [p for p in islice(every, n_periods) if p.rows] for part in slices}
+        starts = sorted((when.names.index(sums_[0].name), value) for value, sums_ in slices_.items() if sums_)
+        by_value |= {value: slices_[value] for _, value in starts}
     return by_value
 
 

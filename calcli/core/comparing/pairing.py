@@ -89,48 +89,48 @@ class UnlikeRows(InputError):
     """Rows of systems are not the same cases."""
 
 
-def _paired(whole: Paired, key: str | None, allow_unmatched: bool, keep: Sequence[str]) -> Paired:
+def _paired(pairing: Paired, key: str | None, allow_unmatched: bool, keep: Sequence[str]) -> Paired:
     """Return systems with their rows in one order, by a key unless they are."""
-    systems, keys = whole.systems, None
+    systems, keys = pairing.systems, None
     if key is None:
-        for other in systems[1:]:
-            if other.n_rows != systems[0].n_rows:
+        for candidate in systems[1:]:
+            if candidate.n_rows != systems[0].n_rows:
                 raise UnlikeRows(
-                    f"{_path(other)} has {other.n_rows:,} rows and {_path(systems[0])} has "
+                    f"{_path(candidate)} has {candidate.n_rows:,} rows and {_path(systems[0])} has "
                     f"{systems[0].n_rows:,}; expected the same cases in the same order; match them with "
                     "--key COLUMN, or compare different test sets with --unpaired"
                 )
     else:
-        whole, keys = _matched(systems, key, allow_unmatched, keep)
-    for system in whole.systems[1:]:
-        _require_same_cases(whole.systems[0], system, key)
-        _require_same_columns(whole.systems[0], system, keep, key, None if states_in(systems) else keys)
-    return whole
+        pairing, keys = _matched(systems, key, allow_unmatched, keep)
+    for system in pairing.systems[1:]:
+        _require_same_cases(pairing.systems[0], system, key)
+        _require_same_columns(pairing.systems[0], system, keep, key, None if states_in(systems) else keys)
+    return pairing
 
 
 def _identity(systems: Sequence[Predictions]) -> str | None:
     """Return the column that tells the questions of all systems apart; None if none does."""
-    (name, *others) = {"" if clusters_of(system, None) else system.provenance.identity for system in systems}
-    return None if others or not name else name
+    (name, *further) = {"" if clusters_of(system, None) else system.provenance.identity for system in systems}
+    return None if further or not name else name
 
 
-def _require_same_cases(first: Predictions, other: Predictions, key: str | None) -> None:
-    if first.of_answers and key is None:
-        _require_same_questions(first, other)
-    different = np.flatnonzero(first.labels != other.labels)
-    if len(different) and not first.of_answers:  # one system may be right where the other is wrong
+def _require_same_cases(reference: Predictions, system: Predictions, key: str | None) -> None:
+    if reference.of_answers and key is None:
+        _require_same_questions(reference, system)
+    different = np.flatnonzero(reference.labels != system.labels)
+    if len(different) and not reference.of_answers:  # one system may be right where the other is wrong
         row = int(different[0])
-        where = f"row {first.stored_row(row)}"
+        where = f"row {reference.stored_row(row)}"
         mend = "" if key else "; if their rows are in different orders, match them with --key COLUMN"
         raise UnlikeRows(
-            f"{_path(other)} and {_path(first)} have different labels in {len(different):,} of "
-            f"{first.n_rows:,} paired rows, the first in {where} ({other.classes[other.labels[row]]} and "
-            f"{first.classes[first.labels[row]]}); expected the same cases{mend}"
+            f"{_path(system)} and {_path(reference)} have different labels in {len(different):,} of "
+            f"{reference.n_rows:,} paired rows, the first in {where} ({system.classes[system.labels[row]]} "
+            f"and {reference.classes[reference.labels[row]]}); expected the same cases{mend}"
         )
-    if (first.weights is None) != (other.weights is None) or (
-        first.weights is not None and not np.array_equal(first.weights, other.weights)  # type: ignore[arg-type]
+    if (reference.weights is None) != (system.weights is None) or (
+        reference.weights is not None and not np.array_equal(reference.weights, system.weights)  # type: ignore[arg-type]
     ):
-        raise InputError(f"{_path(other)} and {_path(first)} have different row weights; {SAME}")
+        raise InputError(f"{_path(system)} and {_path(reference)} have different row weights; {SAME}")
 
 
 def _require_same_questions(predictions: Predictions, other: Predictions) -> None:
@@ -148,34 +148,34 @@ def _require_same_questions(predictions: Predictions, other: Predictions) -> Non
 
 
 def _require_same_columns(
-    predictions: Predictions, other: Predictions, names: Sequence[str], key: str | None, keys: Array | None
+    predictions: Predictions, system: Predictions, names: Sequence[str], key: str | None, keys: Array | None
 ) -> None:
     """Raise an InputError if a column that says what a row is differs: the rows are others, or one errs."""
     for name in names:
-        if name not in predictions.columns or name not in other.columns:
+        if name not in predictions.columns or name not in system.columns:
             continue
-        different = np.flatnonzero(_unlike(predictions.column(name), other.column(name)))
+        different = np.flatnonzero(_unlike(predictions.column(name), system.column(name)))
         if len(different):
             row = int(different[0])
-            values = " and ".join(slice_names(one.column(name)[[row]])[0] for one in (other, predictions))
+            values = " and ".join(slice_names(side.column(name)[[row]])[0] for side in (system, predictions))
             which = f"row {predictions.stored_row(row)}" if keys is None else f"{key} {keys[row]}"
             expected = f"one value for each {key}; correct one of the files"
             if key is None:
                 expected = "the same cases in the same order; match them with --key COLUMN"
             raise InputError(
-                f"{_path(other)} and {_path(predictions)} differ in column {name!r} in {len(different):,} of "
-                f"{predictions.n_rows:,} rows, the first of them {which} ({values}); expected {expected}, or "
-                f"compare them with --unpaired{'' if key is None else ' in place of --key'}"
+                f"{_path(system)} and {_path(predictions)} differ in column {name!r} in {len(different):,} "
+                f"of {predictions.n_rows:,} rows, the first of them {which} ({values}); expected {expected}, "
+                f"or compare them with --unpaired{'' if key is None else ' in place of --key'}"
             )
 
 
-def _unlike(first: Array, other: Array) -> NDArray[np.bool_]:
+def _unlike(values: Array, theirs: Array) -> NDArray[np.bool_]:
     """Tell where two columns put rows into different slices, whatever the types of their values."""
-    if first.dtype.kind in "biuf" and other.dtype.kind in "biuf":
-        different = first != other
-        different[different] = slice_names(first[different]) != slice_names(other[different])
+    if values.dtype.kind in "biuf" and theirs.dtype.kind in "biuf":
+        different = values != theirs
+        different[different] = slice_names(values[different]) != slice_names(theirs[different])
         return different
-    return slice_names(first) != slice_names(other)
+    return slice_names(values) != slice_names(theirs)
 
 
 def _matched(
@@ -184,8 +184,8 @@ def _matched(
     """Return the rows that all systems have, in the order of the baseline, and their keys."""
     keys = [_keys(system, key) for system in systems]
     common = keys[0]
-    for others in keys[1:]:
-        common = common[np.isin(common, others)]  # the order of the baseline
+    for own_ in keys[1:]:
+        common = common[np.isin(common, own_)]  # the order of the baseline
     unmatched = tuple(len(own_keys) - len(common) for own_keys in keys)
     if not len(common):
         raise UnlikeRows(
@@ -201,16 +201,16 @@ def _matched(
     paired = []
     for system, own_keys in zip(systems, keys, strict=True):
         rows = _positions(own_keys, common)
-        kept = [*keep, *([key] if system.provenance.identity == key else [])]
-        columns = {name: system.columns[name][rows] for name in kept if name in system.columns}
+        names = [*keep, *([key] if system.provenance.identity == key else [])]
+        columns = {name: system.columns[name][rows] for name in names if name in system.columns}
         paired.append(replace(_take(system, rows), columns=columns))
     return Paired(tuple(paired), unmatched), common
 
 
 def _keys(predictions: Predictions, key: str) -> Array:
     if key not in predictions.columns:
-        known = ", ".join(predictions.columns) or "none"
-        raise UsageError(f"--key {key}: {_path(predictions)} has no such column; it has {known}")
+        names = ", ".join(predictions.columns) or "none"
+        raise UsageError(f"--key {key}: {_path(predictions)} has no such column; it has {names}")
     column = predictions.columns[key]
     if len(gone := missing(column)):
         row = predictions.stored_row(int(gone[0]))
@@ -284,21 +284,21 @@ def as_states(
     require_same_clip(systems, settings)
     for system in state_predictionses:
         if key and system.state.head.key != key:
-            made = f"with --key {key_of_state}" if (key_of_state := system.state.head.key) else "without"
+            how = f"with --key {key_of_state}" if (key_of_state := system.state.head.key) else "without"
             raise UsageError(
-                f"--key {key}: {system.provenance.path} was made {made}; make it with --key {key}"
+                f"--key {key}: {system.provenance.path} was made {how}; make it with --key {key}"
             )
-    left = state_predictionses[0].state
+    reference = state_predictionses[0].state
     alike = replace(
         settings,
-        groups=left.head.groups,
-        precision="single" if left.head.computed_in == "float32" else "double",
+        groups=reference.head.groups,
+        precision="single" if reference.head.computed_in == "float32" else "double",
     )
     return _of_one_form(
         [
             system
             if isinstance(system, StatePredictions)
-            else predictions_of(state_of(system, alike, key=left.head.key or None, by=by), _path(system))
+            else predictions_of(state_of(system, alike, key=reference.head.key or None, by=by), _path(system))
             for system in systems
         ]
     )
@@ -317,10 +317,10 @@ def require_same_clip(systems: Sequence[Predictions], settings: Settings) -> Non
         return
     for system in states_in(systems):
         if system.state.head.clip != settings.clip:
-            made = f"with {clip:g}" if (clip := system.state.head.clip) else "without"
-            asked = f"{settings.clip:g}" if settings.clip else "none"
+            how = f"with {clip:g}" if (clip := system.state.head.clip) else "without"
+            wanted = f"{settings.clip:g}" if settings.clip else "none"
             raise UsageError(
-                f"--clip: {system.provenance.path} was made {made}, and {asked} is asked for; use the same "
+                f"--clip: {system.provenance.path} was made {how}, and {wanted} is asked for; use the same "
                 "(clip in a policy), or make a new state from the predictions"
             )
 
@@ -333,32 +333,32 @@ def require_same_rows(systems: Sequence[StatePredictions]) -> None:
     InputError
         If the same rows have different weights.
     """
-    first, name = systems[0].state, systems[0].provenance.path
+    reference, name = systems[0].state, systems[0].provenance.path
     for system in systems[1:]:
-        state, other = system.state, system.provenance.path
-        if state.head.weighted != first.head.weighted:
-            with_weights, without = (other, name) if state.head.weighted else (name, other)
+        state, path = system.state, system.provenance.path
+        if state.head.weighted != reference.head.weighted:
+            with_weights, without = (path, name) if state.head.weighted else (name, path)
             raise InputError(
                 f"{with_weights} has row weights and {without} has none; make states of both with the same "
                 "--weights, or compare with --unpaired"
             )
-        if bool(state.head.key) != bool(first.head.key):
-            known, numbered = (other, name) if state.head.key else (name, other)
-            key = state.head.key or first.head.key
-            raise UnlikeRows(f"{known} identifies rows by {key} and {numbered} by their order; {SAME}")
-        mine, others = first.body.sums, state.body.sums
-        if mine is None or others is None:
+        if bool(state.head.key) != bool(reference.head.key):
+            keyed, numbered = (path, name) if state.head.key else (name, path)
+            key = state.head.key or reference.head.key
+            raise UnlikeRows(f"{keyed} identifies rows by {key} and {numbered} by their order; {SAME}")
+        mine, theirs = reference.body.sums, state.body.sums
+        if mine is None or theirs is None:
             continue
-        if state.n_rows != first.n_rows:
-            raise UnlikeRows(f"{other} has {state.n_rows:,} rows and {name} has {first.n_rows:,}; {SAME}")
-        of_answers = system.of_answers and not first.head.key  # of which one system may be right
-        if not (of_answers or np.array_equal(mine.digest, others.digest)):
-            what = "labels, or the same ones in another order"
-            if first.head.key:
-                what = f"values of {first.head.key}, or labels of these"
-            raise UnlikeRows(f"{other} and {name} have different {what}; {SAME}")
-        if mine.weight is not None and not np.allclose(mine.weight, others.weight):  # type: ignore[arg-type]
-            raise InputError(f"{other} and {name} have different row weights; {SAME}")
+        if state.n_rows != reference.n_rows:
+            raise UnlikeRows(f"{path} has {state.n_rows:,} rows and {name} has {reference.n_rows:,}; {SAME}")
+        of_answers = system.of_answers and not reference.head.key  # of which one system may be right
+        if not (of_answers or np.array_equal(mine.digest, theirs.digest)):
+            difference = "labels, or the same ones in another order"
+            if reference.head.key:
+                difference = f"values of {reference.head.key}, or labels of these"
+            raise UnlikeRows(f"{path} and {name} have different {difference}; {SAME}")
+        if mine.weight is not None and not np.allclose(mine.weight, theirs.weight):  # type: ignore[arg-type]
+            raise InputError(f"{path} and {name} have different row weights; {SAME}")
 
 
 Cut = Callable[[Predictions], Predictions]  # takes a slice out of a system, or out of one paired with it
@@ -457,15 +457,15 @@ def _left_in(state: State, predictions: Predictions) -> Predictions:
 
 def expanded(predictions: Predictions, rules: Sequence[Rule]) -> tuple[list[Rule], list[list[int]]]:
     """Return rules, those for every value of a column one a value, and which of them each rule became."""
-    asked: list[Rule] = []
+    every_rule: list[Rule] = []
     groups = []
     for rule in rules:
         rules_of_slice = [rule]
         if rule.every and (slices := slices_by(predictions, rule.every)):
             rules_of_slice = [_of(rule, str(part)) for part in slices]
-        groups.append(list(range(len(asked), len(asked) + len(rules_of_slice))))
-        asked += rules_of_slice
-    return asked, groups
+        groups.append(list(range(len(every_rule), len(every_rule) + len(rules_of_slice))))
+        every_rule += rules_of_slice
+    return every_rule, groups
 
 
 def _of(rule: Rule, part: str) -> Rule:
@@ -482,12 +482,12 @@ def of_groups(groups: Sequence[Sequence[Outcome]], alpha: float) -> tuple[tuple[
     outcomes: list[Outcome] = []
     skipped = []
     for group in groups:
-        judged = [outcome for outcome in group if not outcome.few]
-        if len(group) == 1 or not judged:
+        enough = [outcome for outcome in group if not outcome.few]
+        if len(group) == 1 or not enough:
             outcomes += group if len(group) == 1 else _all_few(group)
             continue
-        outcomes += _beyond_chance_of_so_many(judged, alpha)
-        if few := len(group) - len(judged):
+        outcomes += _beyond_chance_of_so_many(enough, alpha)
+        if few := len(group) - len(enough):
             column = group[0].rule.part.partition("=")[0]
             skipped.append(
                 f"{few} of {len(group)} values of {column} have too few rows for the rule on "
@@ -497,25 +497,26 @@ def of_groups(groups: Sequence[Sequence[Outcome]], alpha: float) -> tuple[tuple[
 
 
 def _all_few(group: Sequence[Outcome]) -> list[Outcome]:
-    first = group[0].rule
-    column = first.part.partition("=")[0]
-    rule = replace(first, part=f"{column}={EVERY}", name=first.name.removesuffix(f" [{first.part}]"))
+    rule_ = group[0].rule
+    column = rule_.part.partition("=")[0]
+    rule = replace(rule_, part=f"{column}={EVERY}", name=rule_.name.removesuffix(f" [{rule_.part}]"))
     return [replace(group[0], rule=rule, reason=f"no value of {column} has enough rows: {group[0].reason}")]
 
 
-def _beyond_chance_of_so_many(judged: Sequence[Outcome], alpha: float) -> list[Outcome]:
+def _beyond_chance_of_so_many(group: Sequence[Outcome], alpha: float) -> list[Outcome]:
     """Let limits on errors pass where, of so many slices, chance alone would show as much."""
-    tested = [isinstance(one.rule.condition, Bound) and not math.isnan(one.p_value) for one in judged]
-    p = holm([one.p_value if is_tested else 1.0 for one, is_tested in zip(judged, tested, strict=True)])
+    tested = [isinstance(member.rule.condition, Bound) and not math.isnan(member.p_value) for member in group]
+    p = holm(np.where(tested, [member.p_value for member in group], 1.0).tolist())
     outcomes = []
-    for one, is_tested, corrected in zip(judged, tested, p.tolist(), strict=True):
-        if is_tested and one.status == "broken" and corrected > alpha:
-            reason = (
-                f"{one.reason}, which is chance in one of {len(judged)} slices (corrected p {corrected:.3g})"
-            )
-            one = replace(one, status="passed", reason=reason)
-        elif is_tested and len(judged) > 1:
-            reason = f"{one.reason}, corrected for {len(judged)} slices p {corrected:.3g}"
-            one = replace(one, reason=reason)
-        outcomes.append(replace(one, p_value=corrected) if is_tested else one)
+    for outcome, is_tested, corrected in zip(group, tested, p.tolist(), strict=True):
+        if not is_tested:
+            outcomes.append(outcome)
+            continue
+        status, reason = outcome.status, outcome.reason
+        if status == "broken" and corrected > alpha:
+            status = "passed"
+            reason += f", which is chance in one of {len(group)} slices (corrected p {corrected:.3g})"
+        elif len(group) > 1:
+            reason += f", corrected for {len(group)} slices p {corrected:.3g}"
+        outcomes.append(replace(outcome, status=status, reason=reason, p_value=corrected))
     return outcomes

@@ -55,15 +55,15 @@ class Bound:
         """Tell whether a value is within the limit."""
         return value <= self.limit if self.most else value >= self.limit
 
-    def judge(self, asked: float, best: float) -> Status:
+    def judge(self, value: float, best: float) -> Status:
         """Return what becomes of the rule, of the value or end asked for and the end that is the best."""
-        if self.allows(asked):
+        if self.allows(value):
             return "passed"
         return "undecided" if self.allows(best) else "broken"
 
     def __str__(self) -> str:
-        what = "" if self.end == "value" else f" ({self.end} end)"
-        return f"{what} at {'most' if self.most else 'least'} {self.limit:g}"
+        end = "" if self.end == "value" else f" ({self.end} end)"
+        return f"{end} at {'most' if self.most else 'least'} {self.limit:g}"
 
 
 @dataclass(frozen=True)
@@ -209,9 +209,9 @@ def parse_failure(text: str, defaults: Mapping[str, Any] | None = None) -> Rule:
     if math.isnan(limit):
         raise UsageError(f"{text!r} compares with {match['bound']!r}; expected a number, as in {EXAMPLE}")
     metric, sign = parse_metric(match["metric"], defaults), match["sign"]
-    most = sign[0] == ">"
-    allowed = math.nextafter(limit, -math.inf if most else math.inf) if sign.endswith("=") else limit
-    return Rule(metric, Bound(allowed, most), name=f"{metric.text}{sign}{limit:g}")
+    is_most = sign[0] == ">"
+    allowed = math.nextafter(limit, -math.inf if is_most else math.inf) if sign.endswith("=") else limit
+    return Rule(metric, Bound(allowed, is_most), name=f"{metric.text}{sign}{limit:g}")
 
 
 def failure(rule: Rule, estimates: Mapping[str, Estimate], path: str) -> str | None:
@@ -232,13 +232,13 @@ def failure(rule: Rule, estimates: Mapping[str, Estimate], path: str) -> str | N
         If the value is undefined, so that nothing can be said.
     """
     value = next(estimate.value for estimate in estimates.values() if estimate.metric == rule.metric)
-    asked = rule.metric.text
+    name = rule.metric.text
     if math.isnan(value):
-        raise InputError(f"{path}: {asked} is undefined on these labels, so {rule.title} cannot be judged")
+        raise InputError(f"{path}: {name} is undefined on these labels, so {rule.title} cannot be judged")
     assert isinstance(rule.condition, Bound)
     if rule.condition.allows(value):
         return None
-    return f"{path}: {rule.title} holds, {asked} is {number(value, rule.condition.limit)}"
+    return f"{path}: {rule.title} holds, {name} is {number(value, rule.condition.limit)}"
 
 
 @dataclass(frozen=True)

@@ -93,20 +93,20 @@ def slack_of(predictions: Predictions, names: Sequence[str], seed: int = 0) -> d
     constant = values(_constant(rows), settings) if rows.has_probabilities else {}
     constants = {metric.text: constant.get(str(metric), math.nan) for metric in metrics}
     slack_by_name = {name: Slack(math.inf, math.nan, constant) for name, constant in constants.items()}
-    shown = _deviations(measured, metrics, settings, rng)
+    by_name = _deviations(measured, metrics, settings, rng)
     if rows.n_classes == 2 and _rarer(rows) * predictions.n_rows < FEWEST_OF_CLASS * rows.n_rows:
         for metric in metrics:
             if metric.entry.family.class_by_class:
-                shown.pop(metric.text, None)
-    if not shown:
+                by_name.pop(metric.text, None)
+    if not by_name:
         return slack_by_name
-    table = np.stack(list(shown.values()), axis=1)
+    table = np.stack(list(by_name.values()), axis=1)
     table *= math.sqrt(rows.n_rows / predictions.n_rows)
     place = table.argsort(0).argsort(0).max(1)  # of the worst metric of each redraw among those of all
     last = int(np.quantile(place, KEPT, method="higher"))
     slack, sd = np.maximum(np.sort(table, axis=0)[last], 0), np.where(np.isfinite(table), table, 0).std(0)
-    pairs = zip(shown, slack.tolist(), sd.tolist(), strict=True)
-    return slack_by_name | {name: Slack(most, spread, constants[name]) for name, most, spread in pairs}
+    pairs = zip(by_name, slack.tolist(), sd.tolist(), strict=True)
+    return slack_by_name | {name: Slack(largest, spread, constants[name]) for name, largest, spread in pairs}
 
 
 def _held(predictions: Predictions) -> Predictions:
@@ -134,15 +134,15 @@ def _deviations(
     weights = np.ones(rows.n_rows) if rows.weights is None else rows.weights
     share = weights / weights.sum()
     influence_values: dict[str, tuple[Measure, Doubles]] = {}
-    known = influences(measured, metrics)
+    influence_of = influences(measured, metrics)
     for metric in metrics:
-        if (one := known.get(str(metric))) is not None:
+        if (influence := influence_of.get(str(metric))) is not None:
             sign = -1 if metric.entry.direction == "higher" else 1
-            influence_values[metric.text] = metric, sign * one.of_units[:, None]
+            influence_values[metric.text] = metric, sign * influence.of_units[:, None]
         elif metric.entry.family.has_null:
             influence_values[metric.text] = metric, _gaps(measured, metric, share)
     perturbation = _perturbation(rows, settings, rng) if influence_values else {}
-    drawn: dict[str, list[Doubles]] = {name: [] for name in influence_values}
+    deviations: dict[str, list[Doubles]] = {name: [] for name in influence_values}
     errors: list[Doubles] = []
     for size in batch_sizes(REDRAWS, rows.n_rows, COUNTS):
         counts = _counts(size, rows.n_rows, rng)
@@ -150,23 +150,23 @@ def _deviations(
         total[total == 0] = 1  # of very few rows none may be drawn, which changes nothing
         unseen = (rng.geometric(0.5, size) - 1) * rng.exponential(size=size)
         for name, (metric, table) in influence_values.items():
-            drawn[name].append(_worse(metric, counts @ table / total[:, None], table.sum(0)))
+            deviations[name].append(_worse(metric, counts @ table / total[:, None], table.sum(0)))
         errors.append(unseen)
-    unseen, shown = np.concatenate(errors), {}
+    unseen, by_name = np.concatenate(errors), {}
     for name, (metric, _) in influence_values.items():
-        worse = np.concatenate(drawn[name])
+        worse = np.concatenate(deviations[name])
         if metric.entry.family.has_null:
             worse -= max(0.0, float(worse.mean()))  # sizes of gaps grow by the noise that a redraw adds
-        more = np.multiply(unseen, perturbation[str(metric)], out=np.zeros(len(worse)), where=unseen > 0)
-        shown[name] = worse + more
-    return shown
+        addition = np.multiply(unseen, perturbation[str(metric)], out=np.zeros(len(worse)), where=unseen > 0)
+        by_name[name] = worse + addition
+    return by_name
 
 
-def _worse(metric: Measure, drawn: Doubles, seen: Doubles) -> Doubles:
+def _worse(metric: Measure, redrawn: Doubles, seen: Doubles) -> Doubles:
     """Return how much worse redraws are: sums of influences, or the sizes of the gaps of bins."""
     if not metric.entry.family.has_null:
-        return drawn[:, 0] if metric.entry.target is None else np.abs(drawn[:, 0])
-    return np.asarray(np.abs(drawn).sum(1) - np.abs(seen).sum())
+        return redrawn[:, 0] if metric.entry.target is None else np.abs(redrawn[:, 0])
+    return np.asarray(np.abs(redrawn).sum(1) - np.abs(seen).sum())
 
 
 def _gaps(measured: Measurements, metric: Measure, share: Doubles) -> Doubles:

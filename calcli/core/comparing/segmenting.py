@@ -27,14 +27,14 @@ def find_segments(predictions: Predictions, settings: SegmentSettings) -> Search
     UsageError
         If no column is named, or a setting does not fit.
     """
-    path, known = predictions.provenance.path, predictions.has_probabilities
+    path, has_scores = predictions.provenance.path, predictions.has_probabilities
     if not settings.columns:
         raise UsageError("--columns is missing: whose values are segments, such as country,age")
     if not predictions.has_rows:
         raise UsageError(f"{path} is a state, which has sums and no rows; give the predictions")
-    if not known and (settings.metric != "gap" or settings.after == "none"):
-        what = "--after none" if settings.metric == "gap" else f"--metric {settings.metric}"
-        raise UsageError(f"{path} has no probabilities; leave out {what}")
+    if not has_scores and (settings.metric != "gap" or settings.after == "none"):
+        option = "--after none" if settings.metric == "gap" else f"--metric {settings.metric}"
+        raise UsageError(f"{path} has no probabilities; leave out {option}")
     score, outcome, _ = looked_at(replace(predictions, weights=None))
     if settings.after == "affine" and outcome.min() == outcome.max():
         raise InputError(f"{path}: all outcomes are alike; expected some of each")
@@ -44,8 +44,8 @@ def find_segments(predictions: Predictions, settings: SegmentSettings) -> Search
     units = Units.of(len(score), clusters) if clusters is not None or graded else None
     names = ("metric", "min_rows", "level", "draws", "seed")
     options = {name: getattr(settings, name) for name in names} | {"weights": predictions.weights}
-    after, parts = settings.after if known else "mean", partitions(predictions, settings)
-    result = search(log_odds(score), outcome, parts, recalibrated=after, units=units, **options)
+    after, splits = settings.after if has_scores else "mean", partitions(predictions, settings)
+    result = search(log_odds(score), outcome, splits, recalibrated=after, units=units, **options)
     if not result.segments:
         unit = "rows" if settings.cluster is None else f"values of {settings.cluster}"
         raise InputError(
@@ -58,31 +58,31 @@ def partitions(predictions: Predictions, settings: SegmentSettings) -> list[Part
     """Return the values of columns, numbers in parts, and pairs of them."""
     singles = [_partition(predictions, name, settings.parts) for name in dict.fromkeys(settings.columns)]
     pairs = []
-    for one, other in combinations(singles, 2) if settings.depth > 1 else ():
-        wide = len(other.names)
-        joint, codes = np.unique(one.codes * wide + other.codes, return_inverse=True)
-        names = [f"{one.names[n // wide]}, {other.names[n % wide]}" for n in joint]
+    for column, second in combinations(singles, 2) if settings.depth > 1 else ():
+        wide = len(second.names)
+        joint, codes = np.unique(column.codes * wide + second.codes, return_inverse=True)
+        names = [f"{column.names[n // wide]}, {second.names[n % wide]}" for n in joint]
         pairs.append(Partition(names, codes))
     return [*singles, *pairs]
 
 
 def _partition(predictions: Predictions, column: str, parts: int) -> Partition:
     values = predictions.column(column)
-    if values.dtype.kind in "iuf" and len(known := np.unique(values[values == values])) > parts:
-        return _cut(values, known, column, parts)
+    if values.dtype.kind in "iuf" and len(distinct := np.unique(values[values == values])) > parts:
+        return _cut(values, distinct, column, parts)
     slices, codes = slice_numbers(predictions, column)
     return Partition([f"{column}={slice_.shown}" for slice_ in slices], codes)
 
 
-def _cut(values: Array, known: Array, column: str, parts: int) -> Partition:
+def _cut(values: Array, distinct: Array, column: str, parts: int) -> Partition:
     """Return parts of numbers of about equal size, between distinct values, and those that are missing."""
     there = values == values
     cuts = np.unique(np.quantile(values[there], np.arange(1, parts) / parts, method="higher"))
-    cuts = cuts[cuts > known[0]]
+    cuts = cuts[cuts > distinct[0]]
     codes = np.searchsorted(cuts, values, side="right")
     names = []
     for n in range(len(cuts) + 1):
-        inside = known[np.searchsorted(cuts, known, side="right") == n]
+        inside = distinct[np.searchsorted(cuts, distinct, side="right") == n]
         low, high = f"{inside[0]:.6g}", f"{inside[-1]:.6g}"
         names.append(f"{column}={low}" if len(inside) == 1 else f"{column}={low} to {high}")
     if not there.all():
