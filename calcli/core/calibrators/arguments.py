@@ -137,26 +137,26 @@ def _texts(names: Array) -> list[str]:
 
 
 def refuse_others(
-    columns: Sequence[str], known: Sequence[str], owner: str, *, numbered: bool = False
+    columns: Sequence[str], classes: Sequence[str], owner: str, *, numbered: bool = False
 ) -> None:
     """Raise an InputError if names of columns are classes, but some are not, or they have another order.
 
     So may be numbers from 0, if these are to be their own order.
     """
-    order, places = order_of(columns, known), [str(k) for k in range(len(known))]
+    order, places = order_of(columns, classes), [str(k) for k in range(len(classes))]
     if order is None and numbered:
         order = order_of(columns, places)
     turned = order is not None and order != sorted(order)
-    if turned or (order is None and set(columns) & set(known) and list(known) != places):
+    if turned or (order is None and set(columns) & set(classes) and list(classes) != places):
         how = " in the same order" if turned else ""
         raise InputError(
-            f"the columns of the scores are {shortened(columns)}, but the {owner} {shortened(known)}; "
+            f"the columns of the scores are {shortened(columns)}, but the {owner} {shortened(classes)}; "
             f"expected the same names{how}, {AN_ARRAY}"
         )
 
 
 def as_fitted(
-    columns: Sequence[str], known: Sequence[str], classes: Sequence[str], *, reordered: bool, turned: bool
+    columns: Sequence[str], fitted: Sequence[str], classes: Sequence[str], *, reordered: bool, turned: bool
 ) -> list[int] | None:
     """Return which of the columns is which of the fit, or which class; None if it is as they stand.
 
@@ -164,7 +164,7 @@ def as_fitted(
     ----------
     columns
         Names of those of a data frame; none of an array.
-    known, classes
+    fitted, classes
         Names of those of the fit, and its classes.
     reordered
         Whether the fit was to columns in another order, so that names have to tell.
@@ -176,11 +176,11 @@ def as_fitted(
     InputError
         If only some of the names are those of the fit, or none where they have to tell.
     """
-    order = _by_name(columns, known, classes)
+    order = _by_name(columns, fitted, classes)
     if order is None and reordered:
         raise InputError(
             "the fit was to a data frame with columns in another order than `classes_`; expected one "
-            f"with the columns {shortened(known)}"
+            f"with the columns {shortened(fitted)}"
         )
     if order is None and turned:
         return [1, 0]
@@ -189,17 +189,17 @@ def as_fitted(
     return order
 
 
-def _by_name(columns: Sequence[str], known: Sequence[str], classes: Sequence[str]) -> list[int] | None:
+def _by_name(columns: Sequence[str], fitted: Sequence[str], classes: Sequence[str]) -> list[int] | None:
     if len(columns) == 1:
-        orders = (_single(columns[0], names) for names in (known, classes))
+        orders = (_single(columns[0], names) for names in (fitted, classes))
         return next((order for order in orders if order), None)
     if not columns:
         return None
-    for names in (known, classes):
+    for names in (fitted, classes):
         if (order := order_of(columns, names)) is not None:
             return order
     if list(columns) != [str(k) for k in range(len(columns))]:  # of a data frame made of an array
-        refuse_others(columns, known, "fit was to")
+        refuse_others(columns, fitted, "fit was to")
     return None
 
 
@@ -209,9 +209,9 @@ def column_names(values: Any) -> tuple[str, ...]:
     return tuple(map(_name, names))
 
 
-def _name(one: Any) -> str:
+def _name(value: Any) -> str:
     """Return a name as text, 2.0 as 2."""
-    return str(int(one) if isinstance(one, float) and one.is_integer() else one)
+    return str(int(value) if isinstance(value, float) and value.is_integer() else value)
 
 
 def order_of(names: Sequence[str], wanted: Sequence[str]) -> list[int] | None:
@@ -236,8 +236,8 @@ def without_beginning(names: Sequence[str], wanted: Sequence[str]) -> list[str]:
 
 def all_without_beginnings(names: Sequence[str]) -> list[list[str]]:
     """Return names without each of the beginnings that all share, none first; no number is cut in two."""
-    first, last = min(names), max(names)
-    same = next((k for k, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(first))
+    lowest, last = min(names), max(names)
+    same = next((k for k, (a, b) in enumerate(zip(lowest, last, strict=False)) if a != b), len(lowest))
     return [[name[cut:] for name in names] for cut in range(same + 1) if not _within_number(names, cut)]
 
 
@@ -337,19 +337,19 @@ def _between(values: Array) -> bool:
 
 def _refuse_probabilities(table: Array, how: str) -> None:
     """Raise an InputError for what should be logits but is probabilities or percentages throughout."""
-    single, top, said = table.shape[1] == 1, 1, "probs"
+    single, top, kind = table.shape[1] == 1, 1, "probs"
     if not (_between(table) if single else are_probabilities(table)):
-        top, said = 100, "percent"
+        top, kind = 100, "percent"
         if not percentages(as_floats(table)) or (single and table.max() <= HARDLY_LOGITS):
             return
-    named = "log-odds" if single else "logits" + " or log-probabilities" * bool(how)
-    reason = f"the scores lie between 0 and {top}, as {TAKES[said]} do"
+    expected = "log-odds" if single else "logits" + " or log-probabilities" * bool(how)
+    reason = f"the scores lie between 0 and {top}, as {TAKES[kind]} do"
     if not single:
-        reason = f"the scores are {TAKES[said]}, from 0 to {top} and with rows that sum to {top}"
-    mend = f"; scores_are='{said}' {how} takes {TAKES[said]}" if how else ""
+        reason = f"the scores are {TAKES[kind]}, from 0 to {top} and with rows that sum to {top}"
+    mend = f"; scores_are='{kind}' {how} takes {TAKES[kind]}" if how else ""
     if single:
         mend += "; log-odds that do lie there may be given as two columns, 0 and the log-odds"
-    raise InputError(f"{reason}; expected {named}{mend}")
+    raise InputError(f"{reason}; expected {expected}{mend}")
 
 
 def _refuse_others(table: Array, scores_are: ScoresAre, how: str) -> None:
@@ -395,10 +395,10 @@ def are_probabilities(scores: Array) -> bool:
     return bool(sums_to_one(floats, rounding_of(first_rows(floats))[0]).all())
 
 
-def either(name: str, value: ArrayLike | None, other: str, same: ArrayLike | None) -> ArrayLike | None:
+def either(name: str, value: ArrayLike | None, alias: str, same: ArrayLike | None) -> ArrayLike | None:
     """Return an argument that has two names, given by one of them."""
     if value is not None and same is not None:
-        raise UsageError(f"{name} and {other} are the same argument; expected one of them")
+        raise UsageError(f"{name} and {alias} are the same argument; expected one of them")
     return same if value is None else value
 
 
@@ -510,13 +510,13 @@ def checked_weights(weights: ArrayLike | None, rows: int) -> Floats | None:
     """
     if weights is None:
         return None
-    given = as_array(weights, "weights")
-    if given.shape != (rows,) or given.dtype.kind not in "iufb":
+    array = as_array(weights, "weights")
+    if array.shape != (rows,) or array.dtype.kind not in "iufb":
         raise InputError(
-            f"the weights are of shape {given.shape} and type {given.dtype}; expected {rows} numbers, "
+            f"the weights are of shape {array.shape} and type {array.dtype}; expected {rows} numbers, "
             "one per row"
         )
-    values: Floats = given.astype(np.float64, copy=False)
+    values: Floats = array.astype(np.float64, copy=False)
     if not (np.isfinite(values).all() and values.min() >= 0 and values.any()):
         raise InputError("the weights must be finite numbers of at least 0, and not all 0")
     return values

@@ -190,9 +190,9 @@ def order_of_rows(apply: Apply, breakpoints: Array, *, raw: bool) -> Order:
     at = np.concatenate([breakpoints, 1 - breakpoints, [0.5]])  # where another class is predicted
     at = np.concatenate([at, np.nextafter(at, 0), np.nextafter(at, 1)])
     at = at[(at > 0) & (at < 1)]
-    first = np.concatenate([-np.logaddexp(0, ODDS), np.log1p(-at), [0.0, -np.inf]])
+    log_complement = np.concatenate([-np.logaddexp(0, ODDS), np.log1p(-at), [0.0, -np.inf]])
     second = np.concatenate([-np.logaddexp(0, -ODDS), np.log(at), [-np.inf, 0.0]])
-    rows = np.column_stack([first, second])[np.lexsort((np.exp(second), second - first))]
+    rows = np.column_stack([log_complement, second])[np.lexsort((np.exp(second), second - log_complement))]
     inner = rows[1:-1]
     if raw and not np.allclose(_log_odds(apply, inner), _log_odds(apply, inner - inner[:, :1]), ROUNDING):
         return Order("changed", OF_RAW)
@@ -222,10 +222,10 @@ def _is_below(lower: Doubles, higher: Doubles) -> Bools:
 
 def _shown(probability: float) -> str:
     """Return a probability with two digits, not counting the 9s of one near 1."""
-    rest = 1 - probability
-    if probability < 0.9 or not rest:
+    complement = 1 - probability
+    if probability < 0.9 or not complement:
         return f"{probability:.2g}"
-    return f"{probability:.{1 - math.floor(math.log10(rest))}f}"
+    return f"{probability:.{1 - math.floor(math.log10(complement))}f}"
 
 
 def turns_classes(apply: Apply, classes: int) -> bool:
@@ -372,14 +372,14 @@ class Estimator(ABC):
         refuse_swapped(scores, y)
         table = checked_scores(scores, self.scores_are, raw=self.takes_raw(), fitting=True)
         rows, width = table.shape
-        true, named = checked_labels(y, rows), column_names(scores)
-        order, known = columns_of(named, true, checked_classes(classes, width))
-        columns, names = numbered_labels(true, width, known)
+        true, heads = checked_labels(y, rows), column_names(scores)
+        order, classes_known = columns_of(heads, true, checked_classes(classes, width))
+        columns, names = numbered_labels(true, width, classes_known)
         if order is not None:
-            table, named = table[:, order], tuple(named[k] for k in order if k < len(named))
+            table, heads = table[:, order], tuple(heads[k] for k in order if k < len(heads))
         self._learn_from(start, table, columns, checked_weights(sample_weight, rows))
         self.notes += self.order_notes(width)
-        self.classes_, self.columns_, self.reordered_, self.turned_ = names, named, order is not None, False
+        self.classes_, self.columns_, self.reordered_, self.turned_ = names, heads, order is not None, False
         return self
 
     def fitted_to(
@@ -465,8 +465,8 @@ class Estimator(ABC):
 
     def predict(self, scores: ArrayLike) -> Array:
         """Return the most probable class of each row, (N,), of `classes_`; see `predict_proba`."""
-        most = self._recalibrated(scores).argmax(axis=1)
-        return most if not hasattr(self, "classes_") else self.classes_[most]
+        largest = self._recalibrated(scores).argmax(axis=1)
+        return largest if not hasattr(self, "classes_") else self.classes_[largest]
 
     def _recalibrated(self, scores: ArrayLike) -> Doubles:
         """Return the recalibrated log-probabilities, (N, K), of scores such as those of the fit."""
@@ -480,10 +480,10 @@ class Estimator(ABC):
         return recalibrated
 
     def _taken(self, scores: ArrayLike) -> Array:
-        given = as_array(scores, "scores")
+        array = as_array(scores, "scores")
         classes = tuple(map(str, getattr(self, "classes_", ())))
-        table = checked_scores(given, self.scores_are, raw=self.takes_raw(), width=len(classes))
-        turned = self.turned_ and not is_single(given)
+        table = checked_scores(array, self.scores_are, raw=self.takes_raw(), width=len(classes))
+        turned = self.turned_ and not is_single(array)
         order = as_fitted(
             column_names(scores), self.columns_ or classes, classes, reordered=self.reordered_, turned=turned
         )
@@ -494,12 +494,12 @@ class Estimator(ABC):
 
     def __sklearn_tags__(self) -> Any:
         """Tell scikit-learn, which asks and therefore is loaded, that this is a classifier."""
-        known: Any = sys.modules["sklearn.utils"]
-        return known.Tags(
+        utils: Any = sys.modules["sklearn.utils"]
+        return utils.Tags(
             estimator_type="classifier",
-            target_tags=known.TargetTags(required=True),
-            classifier_tags=known.ClassifierTags(),
-            input_tags=known.InputTags(one_d_array=True),
+            target_tags=utils.TargetTags(required=True),
+            classifier_tags=utils.ClassifierTags(),
+            input_tags=utils.InputTags(one_d_array=True),
         )
 
     def get_params(self, deep: bool = False) -> dict[str, Any]:
@@ -524,9 +524,9 @@ class Estimator(ABC):
         UsageError
             If a setting is unknown or out of range.
         """
-        known = self.get_params(deep=True)
-        if unknown := [name for name in settings if name not in known]:
-            has = ", ".join(known) or "none"
+        current = self.get_params(deep=True)
+        if unknown := [name for name in settings if name not in current]:
+            has = ", ".join(current) or "none"
             raise UsageError(f"{type(self).__name__} has no setting {', '.join(unknown)}; it has: {has}")
         direct = {name: value for name, value in settings.items() if "__" not in name}
         type(self)(**self.get_params() | direct)  # refuses what is out of range before anything changes
@@ -539,9 +539,9 @@ class Estimator(ABC):
     def __repr__(self) -> str:
         usual = {f.name: f.default for f in fields(self) if f.init}
         changed = [f"{key}={value!r}" for key, value in self.get_params().items() if value != usual[key]]
-        shown = [f"{key}={_shown_parameter(value)}" for key, value in self.parameters.items()]
-        more = [f"and {len(shown) - SHOWN} more"] if len(shown) > SHOWN else []
-        fitted = f" fitted: {', '.join(shown[:SHOWN] + more)}" if shown else ""
+        learned = [f"{key}={_shown_parameter(value)}" for key, value in self.parameters.items()]
+        rest_of = [f"and {len(learned) - SHOWN} more"] if len(learned) > SHOWN else []
+        fitted = f" fitted: {', '.join(learned[:SHOWN] + rest_of)}" if learned else ""
         return f"{type(self).__name__}({', '.join(changed)}){fitted}"
 
 
@@ -630,9 +630,9 @@ class Calibrator(Estimator):
 
     def fresh(self, parameters: Parameters | None = None) -> Self:
         """Return another calibrator with the same settings, and with these parameters or not fitted."""
-        other = type(self)(**self.get_params())
-        other.parameters = dict(parameters or {})
-        return other
+        copy_ = type(self)(**self.get_params())
+        copy_.parameters = dict(parameters or {})
+        return copy_
 
     def learned(self, name: str) -> Any:
         """Return the fitted parameter `name`.

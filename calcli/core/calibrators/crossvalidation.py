@@ -113,15 +113,15 @@ def with_left_out(
     remaining: dict[int, Calibrator | CalcliError] = {}
     numbers = [WHOLE, *numbers_of(fold)]
     with Processes(_Folded(calibrator, rows, fold), workers) as processes:
-        for number, one in processes.each(_left_out, numbers):
-            remaining[number] = one
+        for number, fit in processes.each(_left_out, numbers):
+            remaining[number] = fit
             watch()
     fits: dict[int, Calibrator] = {}
     for number in numbers:
-        one = remaining[number]
-        if isinstance(one, CalcliError):  # that of the first, as by one process
-            raise one
-        fits[number] = one
+        fit = remaining[number]
+        if isinstance(fit, CalcliError):  # that of the first, as by one process
+            raise fit
+        fits[number] = fit
     return fits.pop(WHOLE), fits
 
 
@@ -199,13 +199,13 @@ def rows_of(predictions: Predictions, *, exact: bool = False) -> LabeledScores:
 
     These are double where they are to be `exact`: else a step of a map would lie beside its score.
     """
-    probs, held = predictions.kind == "probs", predictions.scores
+    probs, stored = predictions.kind == "probs", predictions.scores
     dtype = np.dtype(np.float64) if exact and probs else working_dtype(predictions)
-    if isinstance(held, ArrayScores) and not probs and held.array.dtype == dtype:
-        return LabeledScores(held.array, predictions.labels, predictions.weights)  # no fit writes into it
-    scores = np.empty(held.shape, dtype)
+    if isinstance(stored, ArrayScores) and not probs and stored.array.dtype == dtype:
+        return LabeledScores(stored.array, predictions.labels, predictions.weights)  # no fit writes into it
+    scores = np.empty(stored.shape, dtype)
     start = 0
-    for block in held.blocks(max(1, BLOCK_BYTES // (held.shape[1] * scores.itemsize))):
+    for block in stored.blocks(max(1, BLOCK_BYTES // (stored.shape[1] * scores.itemsize))):
         part = scores[start : start + len(block)]
         part[:] = block
         if probs:
@@ -311,15 +311,15 @@ class PairedDifference:
         return replace(self, standard_error=self.standard_error * math.sqrt(1 + folds / (folds - 1)))
 
 
-def paired_difference(first: Doubles, second: Doubles, weights: Floats | None) -> PairedDifference:
+def paired_difference(before: Doubles, second: Doubles, weights: Floats | None) -> PairedDifference:
     """Compare the losses of two calibrators on the same rows, (N,) each."""
-    weights = np.ones(len(first)) if weights is None else weights
+    weights = np.ones(len(before)) if weights is None else weights
     counted = weights > 0
-    first, second, share = first[counted], second[counted], weights[counted] / weights.sum()
-    if not (np.isfinite(first).all() and np.isfinite(second).all()):
-        infinite = np.isinf(first).sum() - np.isinf(second).sum()
+    before, second, share = before[counted], second[counted], weights[counted] / weights.sum()
+    if not (np.isfinite(before).all() and np.isfinite(second).all()):
+        infinite = np.isinf(before).sum() - np.isinf(second).sum()
         return PairedDifference(float(np.inf * infinite) if infinite else 0.0, float("nan"))
-    difference = first - second
+    difference = before - second
     mean = float(share @ difference)
     error = np.sqrt(np.square(share) @ np.square(difference - mean))
     return PairedDifference(mean, float(error))

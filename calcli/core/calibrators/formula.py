@@ -138,12 +138,12 @@ def _affine(record: CalibratorRecord, classes: int) -> AffineMap | None:
     steepest = max(1.0, float(np.abs(weights).sum(axis=1).max()))
     least = np.full(classes, max(floor, float(np.exp(-LARGEST / steepest))))
     if classes == 2:  # where the two classes may have floors of their own
-        for k, other in ((0, 1), (1, 0)):
+        for k, j in ((0, 1), (1, 0)):
             with np.errstate(divide="ignore", invalid="ignore"):
-                odds = recalibrate(record, np.eye(2)[[other]], "probs")[0] @ (np.eye(2)[k] - np.eye(2)[other])
-            weight = weights[k, k] - weights[other, k]
+                odds = recalibrate(record, np.eye(2)[[j]], "probs")[0] @ (np.eye(2)[k] - np.eye(2)[j])
+            weight = weights[k, k] - weights[j, k]
             if np.isfinite(odds) and weight:
-                least[k] = np.exp((odds - intercept[k] + intercept[other]) / weight)
+                least[k] = np.exp((odds - intercept[k] + intercept[j]) / weight)
     return AffineMap(weights, intercept, np.clip(least, np.exp(-LARGEST / steepest), 1.0))
 
 
@@ -159,8 +159,8 @@ def _rows(record: CalibratorRecord) -> Doubles:
     breakpoints = _corners(record)
     odds = 1 / (1 + np.exp(-FINE))
     even = np.linspace(0, 1, 10_001)
-    beside = [breakpoints * (1 + few * np.finfo(np.float64).eps) for few in range(-3, 4)]
-    second = np.minimum(np.concatenate([odds, even, *beside]), 1.0)
+    nearby = [breakpoints * (1 + few * np.finfo(np.float64).eps) for few in range(-3, 4)]
+    second = np.minimum(np.concatenate([odds, even, *nearby]), 1.0)
     return np.column_stack([1 - second, second])
 
 
@@ -191,22 +191,22 @@ def _lines(apply: Callable[[Doubles], Doubles], breakpoints: Doubles, tolerance:
         knots, order = np.unique(np.concatenate([knots, inner[far].ravel()]), return_index=True)
         values = np.concatenate([values, middle[far].ravel()])[order]
         last = np.append(last, np.zeros(3 * int(far.sum()), np.bool_))[order]
-    kept = _needed(knots, values, last, tolerance / 3)
-    knots, values, last = knots[kept], values[kept], last[kept]
+    turning = _needed(knots, values, last, tolerance / 3)
+    knots, values, last = knots[turning], values[turning], last[turning]
     begins = np.append(~last[:-1], True)  # the line from the last knot before a step to the step is none
     slope = np.append(np.diff(values) / np.diff(knots), 0.0)
     begins[0], slope[0] = True, 0.0  # that of 0 alone
     start, value, slope = knots[begins], values[begins], slope[begins]
     reached = value[:-1] + np.diff(start) * slope[:-1]
     turns = ~np.isclose(reached, value[1:], 0, EXACT) | ~np.isclose(slope[:-1], slope[1:], EXACT, EXACT)
-    kept = np.append(True, turns)
-    return LineMap(start[kept], value[kept], slope[kept])
+    turning = np.append(True, turns)
+    return LineMap(start[turning], value[turning], slope[turning])
 
 
 def _jumps(apply: Callable[[Doubles], Doubles], breakpoints: Doubles, least: float) -> Doubles:
     """Return where a map of (n,) probabilities jumps by more than the least: the first number behind it."""
-    beside = np.maximum(BESIDE * np.minimum(breakpoints, 1 - breakpoints), FEW * np.spacing(breakpoints))
-    low, high = breakpoints - beside, np.minimum(breakpoints + beside, 1.0)
+    distance = np.maximum(BESIDE * np.minimum(breakpoints, 1 - breakpoints), FEW * np.spacing(breakpoints))
+    low, high = breakpoints - distance, np.minimum(breakpoints + distance, 1.0)
     jumps = np.abs(apply(high) - apply(low)) > least
     low, high = low[jumps], high[jumps]
     below = apply(low) if len(low) else low
@@ -219,7 +219,7 @@ def _jumps(apply: Callable[[Doubles], Doubles], breakpoints: Doubles, least: flo
 
 def _needed(knots: Doubles, values: Doubles, last: NDArray[np.bool_], tolerance: float) -> NDArray[np.bool_]:
     """Return (m,) which knots are left once those are taken out that a straight line makes again."""
-    kept, begin, furthest = np.ones(len(knots), np.bool_), 0, 200
+    needed, begin, furthest = np.ones(len(knots), np.bool_), 0, 200
     while begin < len(knots) - 2:
         end = begin + 2
         while end < len(knots) and end - begin < furthest and not last[begin:end].any():
@@ -227,7 +227,7 @@ def _needed(knots: Doubles, values: Doubles, last: NDArray[np.bool_], tolerance:
             line = np.interp(knots[inner], knots[[begin, end]], values[[begin, end]])
             if not np.abs(line - values[inner]).max() <= tolerance:
                 break
-            kept[end - 1] = False
+            needed[end - 1] = False
             end += 1
         begin = end - 1
-    return kept
+    return needed

@@ -285,9 +285,9 @@ def smooth_ends(blocks: Blocks, rows: float) -> Blocks:
     hits[0] += rows / 2
     weight[0] += rows / 2
     weight[-1] += rows / 2
-    first, hits, weight = pool(hits, weight)
-    last = np.append(first[1:], len(blocks.upper)) - 1
-    return Blocks(blocks.lower[first], blocks.upper[last], hits, weight)
+    starts, hits, weight = pool(hits, weight)
+    last = np.append(starts[1:], len(blocks.upper)) - 1
+    return Blocks(blocks.lower[starts], blocks.upper[last], hits, weight)
 
 
 STRENGTH = 2.0  # of the prior of a binning, in rows; the paper's N'
@@ -325,9 +325,9 @@ class BBQ(OneDimensional):
         score = event.prob[order].astype(np.float64, copy=False)
         weights = None if weight is None else weight[order]
         root = float(len(score) if weight is None else weight.sum()) ** (1 / 3)
-        most = min(math.ceil(10 * root), len(distinct(score)))
-        fewest = min(max(1, math.floor(root / 10)), most)
-        cuts = [equal_mass_cuts(score, bins, weights) for bins in range(fewest, most + 1)]
+        largest = min(math.ceil(10 * root), len(distinct(score)))
+        fewest = min(max(1, math.floor(root / 10)), largest)
+        cuts = [equal_mass_cuts(score, bins, weights) for bins in range(fewest, largest + 1)]
         binnings = _Binnings.of(score, outcome[order], weights, cuts)
         lower = distinct(binnings.lower_edges)
         values = np.zeros(len(lower))
@@ -365,8 +365,8 @@ class _Binnings(NamedTuple):
         start, stop = (np.concatenate([cut[ends] for cut in cuts]) for ends in (np.s_[:-1], np.s_[1:]))
         weights = np.ones(len(score)) if weight is None else weight.astype(np.float64, copy=False)
         count, hits = (_sums(values, start, stop) for values in (weights, weights * outcome))
-        first = np.flatnonzero(start == 0)
-        number = np.diff(np.append(first, len(start)))
+        starts = np.flatnonzero(start == 0)
+        number = np.diff(np.append(starts, len(start)))
         lower = np.where(start == 0, 0.0, edges_at(score, start))
         upper = np.append(np.where(start == 0, 1.0, lower)[1:], 1.0)
         middle = np.clip((lower + upper) / 2, TINIEST, 1 - np.finfo(np.float64).eps)
@@ -377,9 +377,9 @@ class _Binnings(NamedTuple):
             + _log_gamma(hits + hit) - _log_gamma(hit)
             + _log_gamma(np.maximum(count - hits, 0) + miss) - _log_gamma(miss)
         )  # fmt: skip
-        in_all = np.add.reduceat(evidence, first)
+        in_all = np.add.reduceat(evidence, starts)
         share = np.exp(in_all - in_all.max())
-        return cls(lower, (hits + hit) / (count + prior), first, share / share.sum())
+        return cls(lower, (hits + hit) / (count + prior), starts, share / share.sum())
 
     def each(self) -> Iterator[tuple[float, Doubles, Doubles]]:
         """Yield the share of each binning, and the lower edges and values of its bins."""

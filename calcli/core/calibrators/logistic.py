@@ -88,8 +88,8 @@ class Logistic(OneDimensional):
 
     def breakpoints(self) -> Doubles:
         """Return what stands for 0 and for 1, beyond which a map is flat."""
-        zero, one = (np.asarray(self.learned(key)) for key in ("zero_log_prob", "zero_log_complement"))
-        return np.concatenate([np.exp(zero), -np.expm1(one)])
+        zero, complement = (np.asarray(self.learned(key)) for key in ("zero_log_prob", "zero_log_complement"))
+        return np.concatenate([np.exp(zero), -np.expm1(complement)])
 
     def safe_targets(self, problem: LogisticProblem, separable: bool) -> Doubles:
         """Return the outcomes as they are, or smoothed as by Platt where no finite fit would be the best."""
@@ -209,13 +209,13 @@ class Beta(Logistic):
         """Return `a`, `b` and `c` of each, and the levels that stand for the logarithm of 0."""
         log_prob = np.array([problem.log_prob for problem in problems])
         log_complement = np.array([problem.log_complement for problem in problems])
-        ones = np.ones_like(log_prob)
+        intercept = np.ones_like(log_prob)
         if self.variant == "am":
-            columns = [log_prob - log_complement, ones]
+            columns = [log_prob - log_complement, intercept]
         elif self.variant == "ab":
             columns = [log_prob + LOG_2, -log_complement - LOG_2]
         else:
-            columns = [log_prob, -log_complement, ones]
+            columns = [log_prob, -log_complement, intercept]
         best = self._rising(problems, np.stack(columns, axis=2))
         if self.variant == "am":
             best = best[:, [0, 0, 1]]
@@ -250,9 +250,9 @@ def _fit_rising(
     """
     best, least = np.zeros(features[:, 0].shape), np.full(len(features), np.inf)
     negative = np.ones((len(features), slopes), dtype=np.bool_)  # without any held
-    left = np.ones(len(features), dtype=np.bool_)
+    open_ = np.ones(len(features), dtype=np.bool_)
     for subset in _subsets(range(slopes)):
-        at = np.flatnonzero(left & (negative[:, subset].any(axis=1) if subset else True))
+        at = np.flatnonzero(open_ & (negative[:, subset].any(axis=1) if subset else True))
         if not len(at):
             continue
         free = [j for j in range(features.shape[2]) if j not in subset]
@@ -265,7 +265,7 @@ def _fit_rising(
         best[at[better]], least[at[better]] = coefficients[better], losses[better]
         if not subset:
             negative = below
-        left[at[allowed & (negative[at].sum(axis=1) < 2)]] = False
+        open_[at[allowed & (negative[at].sum(axis=1) < 2)]] = False
     return best
 
 

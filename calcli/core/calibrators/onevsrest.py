@@ -98,13 +98,13 @@ def _limits(log_probs: Floats, event: Event, ranks: Ranks) -> tuple[Bools, Float
     The r first classes have r / K at least. The class of rank r alone has at most what it has if the classes
     before it are level with it, and those behind it keep their share of what is left.
     """
-    first, last = ranks
-    if first == 0:
+    start, last = ranks
+    if start == 0:
         limit: Floats = np.full(len(log_probs), np.log(last / log_probs.shape[1]))
         return event.log_prob < limit, limit
     descended = -np.sort(-np.exp(log_probs), axis=1)
     behind = descended[:, last:].sum(axis=1)
-    total = behind + descended[:, :first].sum(axis=1)
+    total = behind + descended[:, :start].sum(axis=1)
     share = np.divide(behind, total, out=np.zeros(len(total)), where=total > 0)
     limit = np.log((1 - share) / (last - share))
     return event.log_prob > limit, limit
@@ -112,8 +112,8 @@ def _limits(log_probs: Floats, event: Event, ranks: Ranks) -> tuple[Bools, Float
 
 def _log_one_less(log_prob: Floats) -> Floats:
     with np.errstate(divide="ignore"):
-        rest: Floats = np.log1p(-np.exp(log_prob))
-    return rest
+        complement: Floats = np.log1p(-np.exp(log_prob))
+    return complement
 
 
 def ranked(
@@ -152,25 +152,25 @@ def ranked(
 
 def _overtaken(old: Doubles, new: Doubles, cut: int) -> Bools:
     """Return where one of the classes before the cut is no longer more probable than all behind it."""
-    least, most = new[:, :cut].min(axis=1), new[:, cut:].max(axis=1)
-    return (least < most) | ((least == most) & (old[:, cut - 1] > old[:, cut]))
+    least, highest = new[:, :cut].min(axis=1), new[:, cut:].max(axis=1)
+    return (least < highest) | ((least == highest) & (old[:, cut - 1] > old[:, cut]))
 
 
 def _levelled(old: Doubles, scaled: Doubles, ranks: Ranks, inside: Floats, outside: Floats) -> Doubles:
     """Return log-probabilities that sum to those of `inside` and `outside`, ranks in descending order."""
-    first, last = ranks
+    start, last = ranks
     result = np.empty(old.shape)
-    if first:
-        others = np.arange(old.shape[1]) != first
-        result[:, first] = inside
-        result[:, others] = _held(old[:, others], first, inside, outside)
+    if start:
+        below = np.arange(old.shape[1]) != start
+        result[:, start] = inside
+        result[:, below] = _held(old[:, below], start, inside, outside)
     else:
         level = (scaled[:, :last].min(axis=1) + scaled[:, last:].max(axis=1)) / 2
         level = np.maximum(level, outside - np.log(old.shape[1] - last))
         level = np.minimum(level, inside - np.log(last))
         result[:, :last] = _held(old[:, :last], last, level, inside)
         result[:, last:] = _held(old[:, last:], 0, level, outside)
-    hairs = HAIR * (np.arange(old.shape[1]) - first)
+    hairs = HAIR * (np.arange(old.shape[1]) - start)
     return np.minimum.accumulate(result, axis=1) - hairs
 
 
@@ -190,23 +190,23 @@ def _held(log_probs: Doubles, higher: int, level: Floats, total: Floats) -> Doub
     """
     top = log_probs[:, :1]
     base = np.where(np.isneginf(top), 0, log_probs - np.where(np.isneginf(top), 0, top))
-    some = np.where(base > TINIEST, base, -np.inf)
-    prob, height, target = np.exp(some), np.exp(level)[:, None], np.exp(total)[:, None]
+    positive = np.where(base > TINIEST, base, -np.inf)
+    prob, height, target = np.exp(positive), np.exp(level)[:, None], np.exp(total)[:, None]
     number = np.arange(log_probs.shape[1])
-    first = number < higher
-    risen = np.cumsum(prob * first, axis=1)
+    leading = number < higher
+    risen = np.cumsum(prob * leading, axis=1)
     fallen = np.zeros(prob.shape)  # behind each one; a difference of sums would lose small ones
-    fallen[:, :-1] = np.cumsum((prob * ~first)[:, :0:-1], axis=1)[:, ::-1]
-    held = np.where(first, higher - 1 - number, number - higher + 1)
-    reached = height * (risen + fallen + prob * held) >= target * prob
+    fallen[:, :-1] = np.cumsum((prob * ~leading)[:, :0:-1], axis=1)[:, ::-1]
+    at_level = np.where(leading, higher - 1 - number, number - higher + 1)
+    reached = height * (risen + fallen + prob * at_level) >= target * prob
     piece = np.where(reached.any(axis=1), reached.argmax(axis=1), len(number))[:, None]
-    free = np.where(first, number < piece, number >= piece)
-    rest = np.maximum(target - height * (~free).sum(axis=1, keepdims=True), 0)
-    weight = log_sum(some, free)[:, None]
+    free = np.where(leading, number < piece, number >= piece)
+    remainder = np.maximum(target - height * (~free).sum(axis=1, keepdims=True), 0)
+    weight = log_sum(positive, free)[:, None]
     evenly = np.isneginf(weight)  # classes with next to no probability take what the others cannot
     among = np.where(evenly, np.log(np.maximum(free.sum(axis=1, keepdims=True), 1)), weight)
     with np.errstate(divide="ignore"):
-        factor = np.log(rest) - among
+        factor = np.log(remainder) - among
     return np.where(free, factor + np.where(evenly, 0, base), level[:, None])
 
 
@@ -358,14 +358,14 @@ class OneDimensional(Calibrator):
     def check(self) -> None:
         """Raise `ValueError` unless the parameters are such as a fit gives."""
         for name, value in self.parameters.items():
-            known = np.isfinite(value) | (self.gaps and name == "values" and np.isnan(value))
+            valid = np.isfinite(value) | (self.gaps and name == "values" and np.isnan(value))
             bounded = name in ("scores", "values", "as_miss", "as_hit")
-            if not known.all() or (bounded and np.any((value < 0) | (value > 1))):
+            if not valid.all() or (bounded and np.any((value < 0) | (value > 1))):
                 raise ValueError(f"{name} out of range")
         if self.tables and np.sum(self.learned(SIZES)) != len(np.atleast_1d(self.learned(self.tables[0]))):
             raise ValueError("tables of other lengths than they say")
-        for one in self._unpacked(int(self.learned(CLASSES))):
-            tables = [one[key] for key in self.tables]
+        for map_ in self._unpacked(int(self.learned(CLASSES))):
+            tables = [map_[key] for key in self.tables]
             if tables and (not len(tables[0]) or np.any(np.diff(tables[0]) < 0)):
                 raise ValueError(f"{self.tables[0]} that do not ascend")
             if len({table.shape for table in tables}) > 1 or any(table.ndim != 1 for table in tables):
@@ -390,8 +390,8 @@ class OneDimensional(Calibrator):
         if (members := self._members(log_probs)) is not None:
             before = event_of(log_probs, members)
             after = self.apply_map(maps[0], before)
-            kept = self._ranks(log_probs.shape[1]) if self.keep_top else None
-            return recalibrated(log_probs, members, before, after, kept)
+            ranks = self._ranks(log_probs.shape[1]) if self.keep_top else None
+            return recalibrated(log_probs, members, before, after, ranks)
         if self.lens_of(log_probs.shape[1]) == TOP_WISE:
             order = descending(log_probs)
             result = np.empty(log_probs.shape)
@@ -437,8 +437,8 @@ class OneDimensional(Calibrator):
     def _ranks(self, classes: int) -> Ranks | None:
         """Return the ranks of the classes that the lens looks at, if it does that."""
         kind, number = _view(self.lens_of(classes))
-        most = classes - (kind != TOP)
-        if number > most or self.ranks > classes:
+        limit = classes - (kind != TOP)
+        if number > limit or self.ranks > classes:
             raise UsageError(f"lens {self.lens!r} needs more than the {classes} classes of the scores")
         if kind not in (TOP, WITHIN_TOP):
             return None
@@ -455,8 +455,8 @@ class OneDimensional(Calibrator):
 
     def _unpacked(self, classes: int) -> list[MapParameters]:
         fitted = int(self.learned(CLASSES))
-        other = self._ranks(classes) is None or self.lens_of(classes) != self.lens_of(fitted)
-        if other and classes != fitted:
+        differs = self._ranks(classes) is None or self.lens_of(classes) != self.lens_of(fitted)
+        if differs and classes != fitted:
             raise InputError(
                 f"{self.name} calibrator was fitted on {fitted} classes, the scores have {classes}"
             )

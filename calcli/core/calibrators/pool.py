@@ -110,10 +110,10 @@ class Pool(Calibrator):
         fold = inner_folds(self.name, labels, self.folds, self.seed)
         held_out = [np.empty(scores.shape) for _ in self._made()]
         for number in range(self.folds):
-            kept, out = np.flatnonzero(fold != number), np.flatnonzero(fold == number)
-            part = None if weights is None else weights[kept]
+            inside, out = np.flatnonzero(fold != number), np.flatnonzero(fold == number)
+            part = None if weights is None else weights[inside]
             for place, member in enumerate(self._made()):
-                member.learn(scores[kept], labels[kept], part, None)
+                member.learn(scores[inside], labels[inside], part, None)
                 held_out[place][out] = member.apply(scores[out])
         return pool_weights(held_out, labels, weights, self.score)
 

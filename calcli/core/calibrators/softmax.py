@@ -112,8 +112,8 @@ class LinearSoftmax(Calibrator):
         best, notes = fit_or_guard(SoftmaxLoss(rows, model, penalty), theta, identity, tolerance)
         if self.score == "brier":
             objective = SoftmaxLoss(rows, model, penalty, brier=True)
-            best, drawn = minimize_brier(objective, best.x, tolerance, rows.ridge)
-            notes += [RAN_AWAY] if drawn else []
+            best, guarded = minimize_brier(objective, best.x, tolerance, rows.ridge)
+            notes += [RAN_AWAY] if guarded else []
         optimum = model.coordinates.outward(best.x) if model.coordinates else best.x
         self.parameters = self._unpack(optimum, rows)
         self.notes = [*rows.notes, *notes]
@@ -134,9 +134,9 @@ def fit_or_guard(
     absent = rows.absent_classes()
     reason = ""
     if absent.size:
-        named = ", ".join(map(str, absent[:SHOWN])) + (", ..." if absent.size > SHOWN else "")
+        classes = ", ".join(map(str, absent[:SHOWN])) + (", ..." if absent.size > SHOWN else "")
         reason = (
-            f"{absent.size} of the classes {'has' if absent.size == 1 else 'have'} no row (class {named})"
+            f"{absent.size} of the classes {'has' if absent.size == 1 else 'have'} no row (class {classes})"
         )
     else:
         best = minimize(objective, theta, tolerance)
@@ -505,8 +505,8 @@ class Dirichlet(MatrixScaling):
         self, scores: Array, labels: NDArray[np.integer[Any]], weights: Array, fold: Array, mu: float
     ) -> list[tuple[float, float, float]]:
         """Return (held-out log-loss, lambda, mu) from the strongest lambda to the second rise on end."""
-        kept = [np.flatnonzero(fold != i) for i in range(self.folds)]
-        rows = [self.training(scores[k], labels[k], weights[k]) for k in kept]
+        training = [np.flatnonzero(fold != i) for i in range(self.folds)]
+        rows = [self.training(scores[k], labels[k], weights[k]) for k in training]
         fits: list[Parameters | None] = [None] * self.folds
         path: list[tuple[float, float, float]] = []
         for lambda_ in self._tried(scores.shape[1]):

@@ -105,18 +105,18 @@ class Spline(OneDimensional):
         gap = np.append(0, problem.cumulative_gap())
         grows = np.diff(share) > 0  # not by rows whose weight is nothing beside that of all
         grid = np.linspace(0, 1, GRID + 1)
-        kept = np.append(True, grows)
+        chosen = np.append(True, grows)
         start = scores[grows] if self.target == "difference" else np.zeros(grows.sum())
         if self.target == "cumulative":
             gap = gap + np.append(0, np.cumsum(np.diff(share) * scores))
         curve = np.interp(grid, share, gap)
-        scores, share = scores[grows], share[kept]
+        scores, share = scores[grows], share[chosen]
         slopes = np.diff(spline_basis(share, self._knots, self.runout), axis=0) / np.diff(share)[:, None]
-        kept = np.unique(np.searchsorted(share[1:-1], grid))
-        heights = self._heights(curve, slopes[kept], start[kept])
+        chosen = np.unique(np.searchsorted(share[1:-1], grid))
+        heights = self._heights(curve, slopes[chosen], start[chosen])
         least = self.smoothing / 2 / (problem.total_weight + self.smoothing)
-        values = np.clip(start[kept] + slopes[kept] @ heights, least, 1 - least)
-        return {"scores": scores[kept], "values": values}
+        values = np.clip(start[chosen] + slopes[chosen] @ heights, least, 1 - least)
+        return {"scores": scores[chosen], "values": values}
 
     def _heights(self, curve: Doubles, slopes: Doubles, start: Doubles) -> Doubles:
         """Return the heights at the knots; the calibrated scores are `slopes` @ heights + `start`."""
@@ -184,12 +184,12 @@ def spline_basis(t: Doubles, knots: tuple[float, ...], runout: Runout) -> Double
     piece = np.clip(np.searchsorted(at, t, side="right") - 1, 0, len(at) - 2)
     width = np.diff(at)[piece][:, None]
     right = (t - at[piece])[:, None] / width
-    left = 1 - right
+    complement = 1 - right
     rows = np.arange(len(t))[:, None]
     ends = piece[:, None] + [0, 1]
     linear, bend = np.zeros((2, len(t), len(at)))
-    linear[rows, ends] = np.hstack([left, right])
-    bend[rows, ends] = np.hstack([left**3 - left, right**3 - right]) * width**2 / 6
+    linear[rows, ends] = np.hstack([complement, right])
+    bend[rows, ends] = np.hstack([complement**3 - complement, right**3 - right]) * width**2 / 6
     return linear + bend @ _curvatures(at, runout)
 
 

@@ -55,12 +55,12 @@ def bends_of(log_probs: Floats, bends: Bends) -> list[Floats]:
 def _complement(log_probs: Floats) -> Floats:
     """Return -ln(1 - p), for the largest p from the sum of the others."""
     rows, top = np.arange(len(log_probs)), log_probs.argmax(axis=1)
-    others = log_probs.copy()
-    others[rows, top] = -np.inf
-    most = row_max(others)
-    rest = np.exp(others - most).sum(axis=1)
-    result: Floats = -np.log1p(-np.minimum(np.exp(others), 0.5))
-    result[rows, top] = -(most[:, 0] + np.log(rest))
+    below = log_probs.copy()
+    below[rows, top] = -np.inf
+    second = row_max(below)
+    others_sum = np.exp(below - second).sum(axis=1)
+    result: Floats = -np.log1p(-np.minimum(np.exp(below), 0.5))
+    result[rows, top] = -(second[:, 0] + np.log(others_sum))
     return result
 
 
@@ -94,9 +94,9 @@ class Structured(Calibrator):
 
     def fresh(self, parameters: Parameters | None = None) -> Self:
         """Return another calibrator with the same settings, as rough as this one."""
-        other = super().fresh(parameters)
-        other.rough = self.rough
-        return other
+        copy_ = super().fresh(parameters)
+        copy_.rough = self.rough
+        return copy_
 
     @abstractmethod
     def _penalty(self, rows: float, classes: int) -> Penalty:
@@ -111,8 +111,8 @@ class Structured(Calibrator):
     def _first(self, rows: TrainingRows, start: Parameters | None) -> First:
         """Return alpha and the intercepts from which to start."""
         begin = {"alpha": start["alpha"], "beta": np.zeros(rows.scores.shape[1])} if start else None
-        first = DPAffine().fit_rows(rows, begin, ROUGH if self.rough else rows.tolerance).parameters
-        return float(first["alpha"]), np.asarray(first["beta"])
+        parameters = DPAffine().fit_rows(rows, begin, ROUGH if self.rough else rows.tolerance).parameters
+        return float(parameters["alpha"]), np.asarray(parameters["beta"])
 
     def _intercept(self, rows: TrainingRows, alpha: float, beta: Doubles) -> Doubles:
         """Return to where intercepts are drawn, from alpha and the intercepts with which they start."""
@@ -135,9 +135,9 @@ class Structured(Calibrator):
         return prepare(scores, labels, weights, normalize=True, keep_zeros=False, upcast=not self.rough)
 
     def _learn_rows(
-        self, rows: TrainingRows, first: First, penalty: Penalty, start: Parameters | None
+        self, rows: TrainingRows, affine: First, penalty: Penalty, start: Parameters | None
     ) -> None:
-        alpha, beta = first
+        alpha, beta = affine
         fixed: dict[str, Parameter] = {"alpha": alpha, "floor": rows.floor_level}
         fixed["share"] = 1 / (rows.total + 1)
         features = self._features(rows.scores, fixed)
@@ -147,11 +147,11 @@ class Structured(Calibrator):
         theta = model.pack(self._start(start, centre, beta))
         loss = SoftmaxLoss(rows, model, model.penalty)
         best = minimize(loss, theta, ROUGH if self.rough else rows.tolerance)
-        parts = model.parts(best.x)
-        self.parameters = fixed | {"slopes": parts.slopes}
+        optimum = model.parts(best.x)
+        self.parameters = fixed | {"slopes": optimum.slopes}
         for name, weight in zip(Parts._fields[1:], penalty[1:], strict=True):
             if weight is not None:
-                self.parameters[name] = getattr(parts, name)
+                self.parameters[name] = getattr(optimum, name)
         self.notes = [*rows.notes]
         if not best.converged:
             self.notes.append(f"the fit stopped at a relative gradient of {best.gradient:.1e}")
@@ -161,8 +161,8 @@ class Structured(Calibrator):
         begin = Parts(centre, np.zeros((count, classes)), beta, np.zeros((classes, classes)))
         if start is None or np.shape(start["slopes"]) != np.shape(centre):
             return begin
-        known = {name: np.asarray(start[name]) for name in Parts._fields if name in start}
-        return begin._replace(**known)
+        stored = {name: np.asarray(start[name]) for name in Parts._fields if name in start}
+        return begin._replace(**stored)
 
     def _features(self, scores: Floats, parameters: Parameters) -> list[Floats]:
         """Return the features of finite log-probabilities."""
@@ -430,12 +430,12 @@ class StructuredScaling(Structured):
         model = self.fresh()
         model.rough = True
         for number in range(self.folds):
-            kept, out = np.flatnonzero(fold != number), np.flatnonzero(fold == number)
-            rows = model._rows(scores[kept], labels[kept], weights[kept])
+            train, out = np.flatnonzero(fold != number), np.flatnonzero(fold == number)
+            rows = model._rows(scores[train], labels[train], weights[train])
             start: Parameters | None = None
-            first = model._first(rows, start)
+            affine = model._first(rows, start)
             for pair in losses:
-                model._learn_rows(rows, first, model._weighted(rows.total, scores.shape[1], *pair), start)
+                model._learn_rows(rows, affine, model._weighted(rows.total, scores.shape[1], *pair), start)
                 start = model.parameters
                 log_probs = model.apply(scores[out])[np.arange(len(out)), labels[out]]
                 losses[pair] -= float(weights[out] @ log_probs)

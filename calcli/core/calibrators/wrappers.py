@@ -159,9 +159,9 @@ class PerPredictedClass(Calibrator):
             begin = starts.get(str(k), fallback.parameters)
             fitted[str(k)] = _learned(self.calibrator, scores[chosen], labels[chosen], part, begin)
         self.parameters = {
-            f"{which}.{key}": value for which, one in fitted.items() for key, value in one.parameters.items()
+            f"{which}.{key}": value for which, fit in fitted.items() for key, value in fit.parameters.items()
         }
-        repeated = Counter(note for one in fitted.values() for note in one.notes)
+        repeated = Counter(note for fit in fitted.values() for note in fit.notes)
         self.notes = [f"{times} of {len(fitted)} calibrators: {note}" for note, times in repeated.items()]
         if few := scores.shape[1] - len(frequent):
             self.notes.append(
@@ -181,16 +181,16 @@ class PerPredictedClass(Calibrator):
 
     def breakpoints(self) -> Doubles:
         """Return those of all calibrators."""
-        return np.concatenate([one.breakpoints() for one in self._fitted().values() if one.parameters])
+        return np.concatenate([fit.breakpoints() for fit in self._fitted().values() if fit.parameters])
 
     def check(self) -> None:
         """Raise `ValueError` unless the parameters are such as fits give."""
-        for one in self._fitted().values():
-            one.check()
+        for calibrator in self._fitted().values():
+            calibrator.check()
 
     def _fitted(self) -> dict[str, Calibrator]:
-        parts = _by_calibrator(self.parameters).items()
-        fitted = {which: self.calibrator.fresh(parameters) for which, parameters in parts}
+        by_class = _by_calibrator(self.parameters).items()
+        fitted = {which: self.calibrator.fresh(parameters) for which, parameters in by_class}
         return {FALLBACK: self.calibrator.fresh(), **fitted}
 
 
@@ -272,9 +272,9 @@ def keep_top(probs: NDArray[np.float64], top: NDArray[np.intp]) -> NDArray[np.fl
         In the Euclidean sense the nearest, but for the hair of 1e-12 of its value that `top` has more.
     """
     rows = np.arange(len(probs))
-    others = probs.copy()
-    others[rows, top] = -1
-    descending = -np.sort(-others, axis=1)[:, :-1]
+    below = probs.copy()
+    below[rows, top] = -1
+    descending = -np.sort(-below, axis=1)[:, :-1]
     sums = np.column_stack([probs[rows, top], descending]).cumsum(axis=1)
     means = sums / np.arange(1, probs.shape[1] + 1)
     # the pool takes in the next largest class as long as that exceeds the mean so far

@@ -72,10 +72,10 @@ class LogisticLoss(Objective):
 
     def of(self, functions: Array) -> Self:
         """Return some of the problems, at the last evaluation."""
-        some = copy(self)
+        subset = copy(self)
         for name in ("features", "target", "prob", "ridge", "centre"):
-            setattr(some, name, getattr(self, name)[functions])
-        return some
+            setattr(subset, name, getattr(self, name)[functions])
+        return subset
 
     def evaluate(self, x: Doubles) -> tuple[Any, Doubles]:
         """Return the value, (...,), and the gradient, (..., P), at `x`, (..., P)."""
@@ -237,8 +237,8 @@ def fit_each(
         best[flat, -1] = np.log(mean[flat] / (1 - mean[flat]))  # which an intercept alone attains
         best = minimize(LogisticLoss(features, targets, share), best, TOLERANCE).x
         if brier:
-            optimum, drawn = minimize_brier(loss, best, TOLERANCE, 1 / float(problems[0].weight.sum()))
+            optimum, guarded = minimize_brier(loss, best, TOLERANCE, 1 / float(problems[0].weight.sum()))
             best = optimum.x
-            for problem in compress(problems, drawn):
+            for problem in compress(problems, guarded):
                 problem.remark(RAN_AWAY)
     return best / units, loss.evaluate(best)[0]

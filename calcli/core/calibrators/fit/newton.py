@@ -128,26 +128,26 @@ def minimize(objective: Objective, x: Vector, tolerance: float) -> Minimum:
     x, step, extra = x.copy(), np.zeros_like(x), np.zeros(x.shape[:-1])
     value, gradient = map(np.array, objective.evaluate(x))
     at: Any = ...  # the functions that are not done
-    some, moves = objective, np.ones(x.shape[:-1], dtype=np.bool_)
+    active, moves = objective, np.ones(x.shape[:-1], dtype=np.bool_)
     products = spent = 0
     for iteration in range(MAX_ITERATIONS):
         relative = _relative(gradient[at], value[at])
         if objective.unbounded() or products >= MAX_PRODUCTS:
             break
         near = relative <= tolerance
-        further = _are_long(some, step[at], near & (extra[at] < EXTRA) & (relative <= SETTLED))
+        further = _are_long(active, step[at], near & (extra[at] < EXTRA) & (relative <= SETTLED))
         goes_on = moves & (~near | further)
         if not goes_on.any():
             break
         extra[at] += near & goes_on
         if not goes_on.all():
-            at, some = np.arange(len(x))[at][goes_on], some.of(goes_on)
+            at, active = np.arange(len(x))[at][goes_on], active.of(goes_on)
         if iteration == 0 or spent >= objective.refresh_cost:
-            some.refresh()
+            active.refresh()
             spent = 0
-        direction, used = _newton_direction(some, gradient[at], float(relative.max()))
-        products, spent = products + used, spent + used
-        size, value[at], gradient[at] = _backtrack(some, x[at], value[at], gradient[at], direction)
+        direction, count = _newton_direction(active, gradient[at], float(relative.max()))
+        products, spent = products + count, spent + count
+        size, value[at], gradient[at] = _backtrack(active, x[at], value[at], gradient[at], direction)
         step[at] = np.where(size > 0, size, 1) * direction
         new = x[at] + size * direction
         moves = (new != x[at]).any(axis=-1)
@@ -183,11 +183,11 @@ def minimize_brier(
     """
     best = minimize(objective, start, tolerance)
     far = np.abs(best.x).max(axis=-1) > FAR * np.maximum(1, np.abs(start).max(axis=-1))
-    drawn = far | best.at_infinity | ~best.converged
-    if drawn.any():
-        objective.add_ridge(start, ridge * drawn)
+    unstable = far | best.at_infinity | ~best.converged
+    if unstable.any():
+        objective.add_ridge(start, ridge * unstable)
         best = minimize(objective, start, tolerance)
-    return best, drawn
+    return best, unstable
 
 
 def _are_long(objective: Objective, step: Vector, those: Array) -> Array:
@@ -208,26 +208,26 @@ def _newton_direction(objective: Objective, gradient: Vector, relative: float) -
     """
     residual = -gradient
     scaled = objective.precondition(residual)
-    norm = first = np.vecdot(residual, scaled)
+    norm = start = np.vecdot(residual, scaled)
     curved = (norm > 0) & (norm < np.inf)  # else rounding left no curvature to divide by
     if objective.refresh_cost == 0 or not curved:
         return np.where(curved[..., None], scaled, residual), 0
     direction = np.zeros_like(gradient)
     search = scaled
-    for used in range(1, MAX_CG + 1):
+    for steps in range(1, MAX_CG + 1):
         product = objective.curve(search)
         curvature = float(search @ product)
         if not curvature > FLAT * norm:  # flat to rounding: only the first search direction is worth a step
-            return (direction if used > 1 else search), used
+            return (direction if steps > 1 else search), steps
         size = norm / curvature
         direction = direction + size * search
         residual = residual - size * product
         scaled = objective.precondition(residual)
         previous, norm = norm, float(residual @ scaled)
-        if norm <= min(LOOSEST**2, relative) * first:
+        if norm <= min(LOOSEST**2, relative) * start:
             break
         search = scaled + norm / previous * search
-    return direction, used
+    return direction, steps
 
 
 def _backtrack(
@@ -307,8 +307,8 @@ def by_line(moments: Doubles, cross: Doubles, penalty: Doubles, scale: Doubles, 
     diagonal[:, :-1] += penalty[:, :-1] / np.square(scale)
     np.maximum(diagonal, JITTER * max(diagonal.max(), 1), out=diagonal)
     slope_curvature, intercept = diagonal.diagonal(), diagonal[:, -1]
-    most = APART * np.sqrt(slope_curvature * intercept)
-    cross = np.clip(cross, -most, most)
+    limit = APART * np.sqrt(slope_curvature * intercept)
+    cross = np.clip(cross, -limit, limit)
     determinant = slope_curvature * intercept - np.square(cross)
 
     def coupled(g: Doubles) -> Doubles:
@@ -333,9 +333,9 @@ def by_kronecker(x: Floats, p: Floats, w: Floats, strength: float) -> Solver:
     wp, g = w * p, w * (1 - np.vecdot(p, p)[:, None])
     spread = np.diag(wp.sum(axis=0)) - wp.T @ p
     moments = (x * g).T @ x / max(float(g.sum()), TINY)
-    left, rotate = np.linalg.eigh(spread.astype(np.float64))
+    outer, rotate = np.linalg.eigh(spread.astype(np.float64))
     right, turn = np.linalg.eigh(moments.astype(np.float64))
-    curvature = np.maximum(np.outer(left, right), 0) + strength
+    curvature = np.maximum(np.outer(outer, right), 0) + strength
     return lambda table: rotate @ (rotate.T @ table @ turn / curvature) @ turn.T
 
 
@@ -367,7 +367,7 @@ def _inverse_triangle(a: Floats) -> Floats:
         return np.linalg.inv(a)
     half = len(a) // 2
     inverse = np.zeros_like(a)
-    inverse[:half, :half] = first = _inverse_triangle(a[:half, :half])
+    inverse[:half, :half] = upper = _inverse_triangle(a[:half, :half])
     inverse[half:, half:] = last = _inverse_triangle(a[half:, half:])
-    inverse[half:, :half] = -(last @ a[half:, :half]) @ first
+    inverse[half:, :half] = -(last @ a[half:, :half]) @ upper
     return inverse

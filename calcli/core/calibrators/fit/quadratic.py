@@ -33,34 +33,34 @@ def nearest_within(point: Doubles, basis: Doubles, rows: Doubles, least: Doubles
         return point
     bounds = np.linalg.solve(factor.T, rows.T).T
     scale = np.linalg.norm(bounds, axis=1)
-    kept = scale > 0
-    bounds, short = bounds[kept] / scale[kept, None], short[kept] / scale[kept]
+    nonzero = scale > 0
+    bounds, short = bounds[nonzero] / scale[nonzero, None], short[nonzero] / scale[nonzero]
     unit = short.max()  # the answer grows with the shortfalls
     system = np.vstack([bounds.T, short / unit])
     target = np.append(np.zeros(len(point)), 1.0)
-    rest = system @ _non_negative(system, target) - target
-    nearest: Doubles = point + np.linalg.solve(factor, -rest[:-1] / rest[-1]) * unit
+    residual = system @ _non_negative(system, target) - target
+    nearest: Doubles = point + np.linalg.solve(factor, -residual[:-1] / residual[-1]) * unit
     return nearest
 
 
 def _non_negative(system: Doubles, target: Doubles) -> Doubles:
     """Return the non-negative least squares of system @ u = target (Lawson & Hanson 1974, algorithm NNLS)."""
     u = np.zeros(system.shape[1])
-    used = np.zeros(len(u), dtype=np.bool_)
+    free = np.zeros(len(u), dtype=np.bool_)
     for _ in range(STEPS):
-        gradient = np.where(used, -np.inf, system.T @ (target - system @ u))
+        gradient = np.where(free, -np.inf, system.T @ (target - system @ u))
         if gradient.max() <= TOLERANCE:
             break
-        used[gradient.argmax()] = True
+        free[gradient.argmax()] = True
         while True:
             trial = np.zeros(len(u))
-            trial[used] = np.linalg.lstsq(system[:, used], target)[0]
-            if (trial[used] > 0).all():
+            trial[free] = np.linalg.lstsq(system[:, free], target)[0]
+            if (trial[free] > 0).all():
                 break
-            falling = used & (trial <= 0)
+            falling = free & (trial <= 0)
             step = (u[falling] / (u[falling] - trial[falling])).min()
             u = u + step * (trial - u)
-            used &= u > TOLERANCE * u.max(initial=0)
-            u[~used] = 0
+            free &= u > TOLERANCE * u.max(initial=0)
+            u[~free] = 0
         u = trial
     return u

@@ -60,12 +60,12 @@ def derivatives(
         for _ in range(3):
             moments.append((np.vecdot(e, x) / total).astype(np.float64))
             e *= x
-        first, second, third = moments
+        mean, second, third = moments
         of_rows = (
             np.log(total) - alpha * of_label,
-            first - of_label,
-            second - first**2,
-            third - first * (3 * second - 2 * first * first),  # a cube by pow takes 200 times as long
+            mean - of_label,
+            second - mean**2,
+            third - mean * (3 * second - 2 * mean * mean),  # a cube by pow takes 200 times as long
         )
         where, w = part[block], rows.weights[block]
         for order, values in enumerate(of_rows):
@@ -196,10 +196,10 @@ def first_map(rows: TrainingRows, *, scales: bool) -> tuple[float, Doubles]:
 
 def _away(rows: TrainingRows) -> Doubles:
     """Return by how much the mean score of each class is above the logarithm of its frequency, (K,)."""
-    known = rows.scores > MASKED
-    weights = np.where(known, rows.weights[:, None], 0)
+    finite = rows.scores > MASKED
+    weights = np.where(finite, rows.weights[:, None], 0)
     total = weights.sum(axis=0)
-    sums = np.where(known, rows.scores, 0).astype(np.float64) * weights
+    sums = np.where(finite, rows.scores, 0).astype(np.float64) * weights
     means = sums.sum(axis=0) / np.where(total > 0, total, 1)
     counts = np.bincount(rows.labels, rows.weights, minlength=len(means))
     away: Doubles = means - np.log(np.maximum(counts, rows.ridge))
@@ -220,7 +220,7 @@ def least_brier(rows: TrainingRows, alpha: float) -> float:
 def least_near(value: Callable[[float], float], scale: float) -> float:
     """Return where a function is least, of some scales around `scale`, and then near the best of them."""
     grid = scale * np.geomspace(1 / FACTOR, FACTOR, COARSE)
-    place = int(np.argmin([value(float(one)) for one in grid]))
+    place = int(np.argmin([value(float(point)) for point in grid]))
     low, high = np.log(grid[[max(place - 1, 0), min(place + 1, COARSE - 1)]])
     nearby = _narrowed(lambda log: value(float(np.exp(log))), low, high)
     return min(nearby, scale, key=value)

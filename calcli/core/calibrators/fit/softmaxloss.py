@@ -413,8 +413,8 @@ class PartsModel(SoftmaxModel):
 
     def parts(self, theta: Vector) -> Parts:
         """Return the parts of a vector."""
-        parts = self._split(theta)
-        return parts._replace(slopes=parts.slopes + self.slopes, intercept=parts.intercept + self.intercept)
+        split = self._split(theta)
+        return split._replace(slopes=split.slopes + self.slopes, intercept=split.intercept + self.intercept)
 
     def _split(self, theta: Vector) -> Parts:
         count, classes = len(self.features), self._classes
@@ -434,39 +434,39 @@ class PartsModel(SoftmaxModel):
         """Write the change of the scores; see `SoftmaxModel.change`."""
         self._write(block, self._split(v), out)
 
-    def _write(self, block: slice, parts: Parts, out: Floats) -> None:
+    def _write(self, block: slice, params: Parts, out: Floats) -> None:
         if self._joined is None:
-            forward([f[block] for f in self.features], parts, out)
+            forward([f[block] for f in self.features], params, out)
             return
         # for few classes one product of matrices is faster than any number of short lines
-        table = np.concatenate([np.diag(one) for one in parts.slopes[:, None] + parts.own])
-        table[: self._classes] += parts.matrix.T
+        table = np.concatenate([np.diag(diagonal) for diagonal in params.slopes[:, None] + params.own])
+        table[: self._classes] += params.matrix.T
         np.matmul(self._joined[block], table.astype(out.dtype), out=out)
-        out += parts.intercept.astype(out.dtype)
+        out += params.intercept.astype(out.dtype)
 
     def adjoint(self, block: slice, r: Floats) -> Vector:
         """Return the gradient; see `SoftmaxModel.adjoint`."""
         classes, fitted = self._classes, self.strengths
-        first = np.zeros((0, 0))
+        matrix = np.zeros((0, 0))
         if self._joined is not None:
             tables = (r.T @ self._joined[block]).astype(np.float64)
-            first = tables[:, :classes]
-            each = np.array([np.diagonal(one) for one in np.split(tables, len(self.features), axis=1)])
+            matrix = tables[:, :classes]
+            products = np.array([np.diagonal(one) for one in np.split(tables, len(self.features), axis=1)])
         else:
-            each = np.array([column_sums(r * f[block]) for f in self.features])
+            products = np.array([column_sums(r * f[block]) for f in self.features])
             if fitted.matrix is not None:
-                first = (r.T @ self.features[0][block]).astype(np.float64)
-        parts: list[Doubles] = []
+                matrix = (r.T @ self.features[0][block]).astype(np.float64)
+        gradients: list[Doubles] = []
         if fitted.slopes is not None:
-            parts.append(each.sum(axis=1))
+            gradients.append(products.sum(axis=1))
         if fitted.own is not None:
-            parts.append(each.ravel())
+            gradients.append(products.ravel())
         if fitted.intercept is not None:
-            parts.append(column_sums(r))
+            gradients.append(column_sums(r))
         if fitted.matrix is not None:
-            np.fill_diagonal(first, 0)
-            parts.append(first.ravel())
-        return np.concatenate(parts)
+            np.fill_diagonal(matrix, 0)
+            gradients.append(matrix.ravel())
+        return np.concatenate(gradients)
 
     def preconditioner(self, weighted: Floats, weights: Floats, penalty: Vector) -> tuple[Solver, int]:
         """Return what solves for the Hessian, on some of the rows if the classes are very many."""
@@ -477,18 +477,18 @@ class PartsModel(SoftmaxModel):
         xs = [f[::step] for f in self.features]
         few = len(p) <= FEW * self._classes
         end = self._ends[2]
-        first = (
+        of_scales = (
             self._by_class(xs, p, w, penalty) if few else by_inverse(self._dense(xs, p, w, penalty), p.dtype)
         )
         if self.strengths.matrix is None:
             exact = step == 1 and not few and end <= SMALL and not (self.coordinates and penalty.any())
-            return first, 0 if exact else 8 + self._classes // 4
+            return of_scales, 0 if exact else 8 + self._classes // 4
         of_entries = (by_entry if few else by_kronecker)(xs[0], p, w, float(penalty[-1]))
 
         def solve(g: Vector) -> Vector:
             table = of_entries(g[end:].reshape(self._classes, -1))
             np.fill_diagonal(table, 0)
-            return np.concatenate([first(g[:end]), table.ravel()])
+            return np.concatenate([of_scales(g[:end]), table.ravel()])
 
         return solve, 8 + self._classes // 4
 
@@ -509,12 +509,12 @@ class PartsModel(SoftmaxModel):
         for j, t in enumerate(moved):
             dense[j, :free] += [column_sums(t * x).sum() for x in xs]
             if columns:
-                beside = np.concatenate([column_sums(t * c) for c in columns])
-                dense[j, free:] += beside
-                dense[free:, j] += beside
+                mixed = np.concatenate([column_sums(t * c) for c in columns])
+                dense[j, free:] += mixed
+                dense[free:, j] += mixed
         of = [c * p for c in columns]
-        for i, first in enumerate(of):
-            weighted = first * w
+        for i, scaled in enumerate(of):
+            weighted = scaled * w
             for j in range(i + 1):
                 part = -(weighted.T @ of[j]).astype(np.float64)
                 part[range(k), range(k)] += column_sums(weighted * columns[j])
@@ -537,11 +537,11 @@ class PartsModel(SoftmaxModel):
         blocks[:, range(count), range(count)] = penalty[free : self._ends[2]].reshape(count, k).T
         for i, j in np.ndindex(count, count):
             blocks[:, i, j] += column_sums(wp * (1 - p) * columns[i] * columns[j])
-        first, others = by_inverse(shared, p.dtype), by_blocks(blocks, damping(count, p.dtype))
+        of_slopes, of_classes = by_inverse(shared, p.dtype), by_blocks(blocks, damping(count, p.dtype))
 
         def solve(g: Vector) -> Vector:
-            table = others(g[free:].reshape(count, k).T)
-            return np.concatenate([first(g[:free]), table.T.ravel()])
+            table = of_classes(g[free:].reshape(count, k).T)
+            return np.concatenate([of_slopes(g[:free]), table.T.ravel()])
 
         return solve
 

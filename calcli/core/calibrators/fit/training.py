@@ -108,8 +108,8 @@ def prepare(
     """
     weights = np.ones(len(labels)) if weights is None else np.asarray(weights, np.float64)
     if not weights.all():
-        kept = weights > 0
-        scores, labels, weights = scores[kept], labels[kept], weights[kept]
+        positive = weights > 0
+        scores, labels, weights = scores[positive], labels[positive], weights[positive]
     values = as_floats(scores)
     if upcast and values.size <= DOUBLE_LIMIT:
         values = values.astype(np.float64, copy=False)
