@@ -34,7 +34,7 @@ def columns_of(columns: Sequence[str], labels: Array, classes: Array | None) -> 
     """Return in which order a fit takes columns, and the names of their classes in this order.
 
     Where labels are text that names the columns, or numbers that only can be their names, the classes ascend,
-    as scikit-learn expects. Other numbers are places. Of a single column that of the first class is the
+    as scikit-learn expects. Other numbers are places. For a single column, the class in first place is the
     second of two.
 
     Parameters
@@ -49,8 +49,8 @@ def columns_of(columns: Sequence[str], labels: Array, classes: Array | None) -> 
     Raises
     ------
     InputError
-        If names of columns are classes, but not those of the labels, or in another order than `classes`, or
-        numbers may be names or places.
+        If names of columns are classes but differ from the labels or stand in another order than `classes`,
+        or numbers may be names or places.
     """
     if len(columns) == 1:
         order = _single(columns[0], _texts(np.unique(labels) if classes is None else classes))
@@ -119,7 +119,7 @@ def _natural(name: str) -> list[str | int]:
 
 
 def _single(column: str, names: Sequence[str]) -> list[int] | None:
-    """Return the order of the two columns that a single one stands for, if its name is that of a class.
+    """Return the order of the two columns that a single one stands for, if it is named after a class.
 
     Where it is a number alone, the data frame may be made of an array.
     """
@@ -163,18 +163,18 @@ def as_fitted(
     Parameters
     ----------
     columns
-        Names of those of a data frame; none of an array.
+        Names of the columns of a data frame; none of an array.
     fitted, classes
-        Names of those of the fit, and its classes.
+        Names of the columns of the fit, and its classes.
     reordered
-        Whether the fit was to columns in another order, so that names have to tell.
+        Whether the fit was to columns in another order, which only names can tell.
     turned
         Whether two columns without such names have the other order.
 
     Raises
     ------
     InputError
-        If only some of the names are those of the fit, or none where they have to tell.
+        If only some of the names occurred in the fit, or none where names must tell.
     """
     order = _by_name(columns, fitted, classes)
     if order is None and reordered:
@@ -215,7 +215,7 @@ def _name(value: Any) -> str:
 
 
 def order_of(names: Sequence[str], wanted: Sequence[str]) -> list[int] | None:
-    """Return which column has each of the wanted names; None if they are not those of the columns.
+    """Return which column has each of the wanted names; None if they do not match the columns.
 
     All columns may begin alike, as p_cat and p_dog do.
     """
@@ -227,7 +227,7 @@ def order_of(names: Sequence[str], wanted: Sequence[str]) -> list[int] | None:
 
 
 def without_beginning(names: Sequence[str], wanted: Sequence[str]) -> list[str]:
-    """Return names without what all begin with, if all of the wanted ones are among what is left."""
+    """Return names without their common beginning, if the wanted ones are among the remainders."""
     for bare in all_without_beginnings(names):
         if set(wanted) <= set(bare):
             return bare
@@ -261,7 +261,7 @@ TAKES = {"logits": "logits and log-probabilities", "probs": "probabilities", "pe
 
 
 def is_single(table: Array) -> bool:
-    """Tell whether an array has one score a row, that of the second of two classes."""
+    """Tell whether an array has one score a row, for the second of two classes."""
     return table.ndim == 1 or (table.ndim == 2 and table.shape[1] == 1)
 
 
@@ -278,7 +278,7 @@ def checked_scores(
     Parameters
     ----------
     scores : array-like (N, K), or (N,) or (N, 1) of two classes
-        One score a row is that of the second class: its log-odds, or its probability or the logarithm of it.
+        One score a row belongs to the second class: its log-odds, or its probability or the logarithm of it.
     scores_are : {"logits", "log-probs", "probs", "percent"}
         What they are; several "logits" a row may be log-probabilities as well.
     raw : bool
@@ -353,7 +353,7 @@ def _refuse_probabilities(table: Array, how: str) -> None:
 
 
 def _refuse_others(table: Array, scores_are: ScoresAre, how: str) -> None:
-    """Raise an InputError unless scores are such as they are said to be."""
+    """Raise an InputError unless scores are of the stated kind."""
     single = table.shape[1] == 1
     low, high, expected = {
         "logits": (-np.inf, LARGEST, f"logits of at most {LARGEST:g}"),
@@ -396,7 +396,7 @@ def are_probabilities(scores: Array) -> bool:
 
 
 def either(name: str, value: ArrayLike | None, alias: str, same: ArrayLike | None) -> ArrayLike | None:
-    """Return an argument that has two names, given by one of them."""
+    """Return an argument with two names, given by one of them."""
     if value is not None and same is not None:
         raise UsageError(f"{name} and {alias} are the same argument; expected one of them")
     return same if value is None else value
@@ -427,7 +427,7 @@ def checked_classes(classes: Sequence[object] | ArrayLike | None, width: int) ->
     Raises
     ------
     InputError
-        If they are not a name for each column, or one is there twice.
+        If there is no name for each column, or a name occurs twice.
     UsageError
         If they are a set, which has no order, or bytes.
     """
@@ -451,8 +451,8 @@ def numbered_labels(
 ) -> tuple[NDArray[np.integer[Any]], Array]:
     """Return the (N,) columns of checked labels, and the (K,) names of the columns.
 
-    Integers from 0 to K - 1 are columns. Other integers, and text, are names: as many as there are columns,
-    which they name in ascending order, as scikit-learn does; or `classes` are the names, in their order.
+    Integers from 0 to K - 1 are columns. Other integers, and text, are names: one for each column in
+    ascending order, as scikit-learn does; or `classes` are the names, in their order.
 
     Raises
     ------

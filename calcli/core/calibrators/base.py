@@ -229,7 +229,7 @@ def _shown(probability: float) -> str:
 
 
 def turns_classes(apply: Apply, classes: int) -> bool:
-    """Return whether each class becomes less probable the more it is so, those beside it being even."""
+    """Return whether each class becomes less probable as its probability rises, with the others even."""
     class_index = np.arange(min(classes, LINES))
     shares = np.array(SHARES) / classes
     rows = np.empty((len(class_index), len(shares), classes))
@@ -276,7 +276,7 @@ class Estimator(ABC):
     reordered_ : bool
         Whether these had another order.
     turned_ : bool
-        Whether two columns of an array have the other order than `classes_`, as those of the fit had.
+        Whether two columns of an array have the other order than `classes_`, as in the fit.
     """
 
     name: ClassVar[str]
@@ -335,14 +335,14 @@ class Estimator(ABC):
         Parameters
         ----------
         scores : array-like (N, K), or (N,) of two classes
-            What `scores_are` says: logits or log-probabilities, of which -inf is a probability of exactly 0,
-            or probabilities. One score a row is that of the second class, its log-odds or probability, or
-            the logarithm of this.
+            What `scores_are` says: logits or log-probabilities, in which -inf is a probability of exactly 0,
+            or probabilities. One score a row belongs to the second class: its log-odds or probability, or the
+            logarithm of this.
         y, labels : array-like (N,)
-            The true class of each row, by either name: its column, 0 to K - 1, or its name. As many names as
-            there are columns name them in ascending order. The columns of a data frame that have these names,
-            or the numbers 0 to K - 1, may have any order; `classes_` ascends. A single column with the name
-            of the first class is the score of this one.
+            The true class of each row, by either name: its column, 0 to K - 1, or its name. One name for each
+            column names them in ascending order. The columns of a data frame that have these names, or the
+            numbers 0 to K - 1, may have any order; `classes_` ascends. A single column with the name of the
+            first class is the score of this one.
         sample_weight, weights : array-like (N,), optional
             Weights of the rows, by either name, 0 or more. Default: all 1. 2 is the same as the row twice,
             but for methods that deal rows into folds, `Dirichlet`, `StructuredScaling` and `Pool`, or count
@@ -362,7 +362,7 @@ class Estimator(ABC):
         InputError
             If these are not rows of such numbers, each with a label and a weight.
         UsageError
-            If an argument is missing, or given by both names, or `start` is that of another method.
+            If an argument is missing, or given by both names, or `start` comes from another method.
         """
         y = either("y", y, "labels", labels)
         if y is None:
@@ -455,8 +455,8 @@ class Estimator(ABC):
         Raises
         ------
         InputError
-            If the scores are not such rows of numbers, not of as many classes as those of the fit, or so
-            large that the calibrator overflows.
+            If the scores are not such rows of numbers, have another number of classes than the fit, or
+            overflow the calibrator.
         UsageError
             If the calibrator has not been fitted.
         """
@@ -469,7 +469,7 @@ class Estimator(ABC):
         return largest if not hasattr(self, "classes_") else self.classes_[largest]
 
     def _recalibrated(self, scores: ArrayLike) -> Doubles:
-        """Return the recalibrated log-probabilities, (N, K), of scores such as those of the fit."""
+        """Return the recalibrated log-probabilities, (N, K), of scores like the ones of the fit."""
         table = self._taken(scores)
         recalibrated = np.empty(table.shape)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -553,7 +553,7 @@ def _shown_parameter(value: Parameter) -> str:
 
 
 def refuse_overflow(log_probs: Floats, method: str, name: str, start: int) -> None:
-    """Raise an InputError for a row, of those that begin at `start`, that has become nan."""
+    """Raise an InputError for a row that has become nan; the first row has number `start`."""
     overflown = np.isnan(log_probs).any(axis=1)
     if overflown.any():
         raise InputError(
@@ -584,8 +584,8 @@ class Calibrator(Estimator):
     def order(self, classes: int) -> Order:
         """Return what the fitted map does to the order of rows by their score, or of the classes of a row.
 
-        Of two classes it is that of the rows by the probability of the second one. Of more it is that of the
-        classes in a row, of which only some methods tell that they keep it.
+        With two classes it is the order of the rows by the probability of the second one. With more it is the
+        order of the classes in a row, which only some methods keep for certain.
         """
         if classes == 2:
             return order_of_rows(self.apply, self.breakpoints(), raw=self.takes_raw())
@@ -609,7 +609,7 @@ class Calibrator(Estimator):
         return [] if order.kept == "kept" or (order.kept == "changed" and free) else [order.says]
 
     def rescore(self, scores: Array) -> Floats:
-        """Return (N, K) scores whose softmax is what `apply` gives, of the kind that `gives` tells."""
+        """Return (N, K) scores with `apply` as their softmax, of the kind in `gives`."""
         return self.apply(scores)
 
     def leaving_out(
@@ -617,8 +617,8 @@ class Calibrator(Estimator):
     ) -> dict[int, Self]:
         """Return fits to the rows outside each of the (N,) folds, as this one, fitted to all, tells them.
 
-        They are what fits from nothing would be, up to their tolerance. By the number of the fold; those that
-        are not there are to be fitted.
+        They are what fits from nothing would be, up to their tolerance. By the number of the fold; missing
+        ones are fitted.
         """
         return {}
 

@@ -1,4 +1,4 @@
-"""What calibrators do on rows they were not fitted on, and the choice among several of them."""
+"""Calibrators on rows they were not fitted to, and the choice among several calibrators."""
 
 from __future__ import annotations
 
@@ -250,19 +250,19 @@ def held_out_folds(
     Parameters
     ----------
     calibrator
-        Its settings are used; it is not fitted itself. Each fit starts from nothing, so that no fold has
-        seen its rows.
+        Its settings are used; it is not fitted itself. Each fit starts from nothing and has seen no row of
+        its fold.
     rows
         All rows.
     fold
         (N,) the fold of each row.
     fits
-        Fits to similar rows, by fold, from which to start; the new ones take their place, and those of other
+        Fits to similar rows, by fold, from which to start; the new ones take their place, and fits of other
         folds serve where a fold has none. Each fit starts from nothing if None.
     watch
         Called after each fit.
     among
-        The rows that are fitted to, as far as they are outside a fold; all if None.
+        The rows of the fit outside a fold; all if None.
     """
     result = np.empty_like(rows.scores)
     if among is None:
@@ -304,9 +304,8 @@ class PairedDifference:
     def of_new_fits(self, folds: int) -> PairedDifference:
         """Return it with the standard error for new rows and fits to others, where it is of so many folds.
 
-        Fits to the rows outside each of V folds share most of them, and err alike: the variance is to be
-        multiplied by 1 + V / (V - 1) (Nadeau & Bengio 2003, "Inference for the generalization error",
-        Machine Learning 52).
+        Fits to the rows outside each of V folds share most rows, and err alike: multiply the variance by 1 +
+        V / (V - 1) (Nadeau & Bengio 2003, "Inference for the generalization error", Machine Learning 52).
         """
         return replace(self, standard_error=self.standard_error * math.sqrt(1 + folds / (folds - 1)))
 
@@ -337,7 +336,7 @@ def simplest(losses: Sequence[Doubles], weights: Floats | None) -> tuple[int, li
 
     Returns
     -------
-    The first candidate whose paired difference to the best one is within a standard error, and the
+    The first candidate within a standard error of the best one, by their paired difference, and the
     difference of each to the best.
     """
     totals = [np.average(loss, weights=weights) for loss in losses]

@@ -73,7 +73,7 @@ class LineMap:
 
 @dataclass(frozen=True)
 class Formula:
-    """A map, and by how much its probabilities differ at most from those of the calibrator, where looked."""
+    """A map, and the largest difference of its probabilities from the calibrator's, where looked."""
 
     map: AffineMap | LineMap
     error: float
@@ -172,7 +172,7 @@ def _rows_of_many(classes: int) -> Doubles:
 
 
 def _lines(apply: Callable[[Doubles], Doubles], breakpoints: Doubles, tolerance: float) -> LineMap:
-    """Return lines that are apart from a map of (n,) probabilities by no more than a tolerance."""
+    """Return lines within a tolerance of a map of (n,) probabilities."""
     jumps = np.append(_jumps(apply, breakpoints, tolerance / 3), 1.0)
     stops = np.append(np.nextafter(jumps, 0), 0.0)
     odds = 1 / (1 + np.exp(-np.linspace(-690, 690, 2_761)))
@@ -218,7 +218,7 @@ def _jumps(apply: Callable[[Doubles], Doubles], breakpoints: Doubles, least: flo
 
 
 def _needed(knots: Doubles, values: Doubles, last: NDArray[np.bool_], tolerance: float) -> NDArray[np.bool_]:
-    """Return (m,) which knots are left once those are taken out that a straight line makes again."""
+    """Return (m,) the knots that remain after dropping the ones on a straight line."""
     needed, begin, furthest = np.ones(len(knots), np.bool_), 0, 200
     while begin < len(knots) - 2:
         end = begin + 2

@@ -1,4 +1,4 @@
-"""Calibrators that are constant on bins of the score: histogram binning and scaling-binning."""
+"""Calibrators with constant values in bins of the score: histogram binning and scaling-binning."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ class Histogram(OneDimensional):
     binning : {"equal-mass", "equal-width"}
         How the scores are binned.
     smoothing : float
-        Rows with the overall frequency of the event added to each bin: the frequency is
-        (hits + m * overall) / (count + m), the m-estimate of Cestnik 1990, which Zadrozny & Elkan use for
-        calibration. The overall frequency has Jeffreys' prior of the same weight, so that no score gets a
-        probability of 0 or 1 even if the event never happened. 0 is the plain frequency.
+        Rows with the overall frequency of the event added to each bin: the frequency is (hits + m * overall)
+        / (count + m), the m-estimate of Cestnik 1990, which Zadrozny & Elkan use for calibration. The overall
+        frequency has Jeffreys' prior of the same weight: no score gets a probability of 0 or 1 even if the
+        event never happened. 0 is the plain frequency.
     {lens}
 
     Notes
@@ -98,8 +98,8 @@ class ScalingBinning(OneDimensional):
     Keeps: with two classes, the order of the rows while the map is increasing, up to ties
     Source: Kumar et al. 2019
 
-    The values are those of a smooth curve, not frequencies, so that few rows a bin suffice and none of
-    them is 0 or 1; and there are few of them, so that their calibration error can be measured.
+    The values come from a smooth curve, not from frequencies: few rows a bin suffice, none is 0 or 1, and
+    there are few enough of them to measure their calibration error.
 
     Parameters
     ----------
@@ -193,10 +193,10 @@ class Isotonic(OneDimensional):
     Parameters
     ----------
     smoothing : float
-        Rows added against the order, so that no unseen score gets probability 0 or 1: half of them below all
-        scores with the event, half above all scores without it. They reach the first and the last block, the
-        only ones whose frequency can be 0 or 1, and the result is still an isotonic fit. The default,
-        1 row in all, is the weight of Jeffreys' prior; 0 is the plain fit.
+        Rows added against the order, half of them below all scores with the event, half above all scores
+        without it: no unseen score gets probability 0 or 1. They reach the first and the last block, the only
+        ones with a frequency of 0 or 1, and the result is still an isotonic fit. The default, 1 row in all,
+        is the weight of Jeffreys' prior; 0 is the plain fit.
     interpolation : {"linear", "steps"}
         Between the blocks, a straight line, or the block below. Below the first and above the last, constant.
     {lens}
@@ -361,7 +361,7 @@ class _Binnings(NamedTuple):
 
     @classmethod
     def of(cls, score: Doubles, outcome: Bools, weight: Array | None, cuts: list[Positions]) -> _Binnings:
-        """Return the binnings of ascending scores that are parted at some positions."""
+        """Return the binnings of ascending scores, cut at some positions."""
         start, stop = (np.concatenate([cut[ends] for cut in cuts]) for ends in (np.s_[:-1], np.s_[1:]))
         weights = np.ones(len(score)) if weight is None else weight.astype(np.float64, copy=False)
         count, hits = (_sums(values, start, stop) for values in (weights, weights * outcome))
@@ -412,7 +412,7 @@ class VectorHistogram(Calibrator):
     Misses: with many classes the bins are wide and lose what differs within them: the rows needed grow
         exponentially with the classes
 
-    Rows are split at the mean of the class whose probability varies most, again and again while a bin has
+    Rows are split at the mean of the class with the most varied probability, again and again while a bin has
     rows enough.
 
     Parameters
@@ -420,8 +420,8 @@ class VectorHistogram(Calibrator):
     min_rows : int
         Rows from which a bin is split, whatever their weights; it may leave bins with fewer.
     smoothing : float
-        Rows with the overall frequencies of the classes added to each bin, among which are as many rows,
-        evenly spread over the classes, so that no class gets a probability of 0. 0 is the plain frequency.
+        Rows with the overall frequencies of the classes added to each bin, and the same number spread evenly
+        over the classes: no class gets a probability of 0. 0 is the plain frequency.
 
     References
     ----------

@@ -40,7 +40,7 @@ def finite_logs(parameters: MapParameters, event: Event) -> tuple[Doubles, Doubl
 
 
 def sigmoid_event(logit: Doubles) -> Event:
-    """Return the event whose log-odds are `logit`, (N,)."""
+    """Return the event with log-odds `logit`, (N,)."""
     return Event(-np.logaddexp(0, -logit), lambda: -np.logaddexp(0, logit))
 
 
@@ -51,7 +51,7 @@ class Logistic(OneDimensional):
     Attributes
     ----------
     score
-        What is minimized.
+        Score that the fit minimizes.
     """
 
     score: Score = arg(MINIMIZED, default="log_loss")
@@ -122,12 +122,13 @@ class Platt(Logistic):
         log-odds (van de Waterlaat 2021, section 6.4).
     {lens}
     score : {"log_loss", "brier"}
-        What is minimized. The Brier score is not convex: its minimum nearest to that of the log-loss.
+        Score that the fit minimizes. The Brier score is not convex: its minimum nearest to the minimum of the
+        log-loss.
 
     References
     ----------
-    Platt 1999, Probabilistic outputs for support vector machines. The score is the log-odds here, so that
-    slope 1 and intercept 0 change nothing.
+    Platt 1999, Probabilistic outputs for support vector machines. The score is the log-odds here: slope 1 and
+    intercept 0 change nothing.
     """
 
     target_smoothing: Literal["auto", True, False] = arg(
@@ -191,10 +192,11 @@ class Beta(Logistic):
         All three free; c such that 1/2 stays 1/2, c = (a - b) ln 2; or a = b, which is logistic regression on
         the log-odds.
     constrained : bool
-        Whether a and b must not be negative, so that the map rises.
+        Whether a and b must not be negative, which makes the map rise.
     {lens}
     score : {"log_loss", "brier"}
-        What is minimized. The Brier score is not convex: its minimum nearest to that of the log-loss.
+        Score that the fit minimizes. The Brier score is not convex: its minimum nearest to the minimum of the
+        log-loss.
 
     References
     ----------
@@ -227,7 +229,7 @@ class Beta(Logistic):
         ]
 
     def _rising(self, problems: Sequence[LogisticProblem], features: Doubles) -> Doubles:
-        """Return the best coefficients, whose slopes are not negative where `constrained`."""
+        """Return the best coefficients, with slopes not negative where `constrained`."""
         threshold = 0.0 if self.variant == "ab" else None
         separable = [problem.separable(rising=self.constrained, threshold=threshold) for problem in problems]
         targets = np.array([self.safe_targets(*pair) for pair in zip(problems, separable, strict=True)])
@@ -243,10 +245,10 @@ class Beta(Logistic):
 def _fit_rising(
     problems: Sequence[LogisticProblem], features: Doubles, targets: Doubles, slopes: int
 ) -> Doubles:
-    """Return the best coefficients of each problem whose first `slopes` are not negative.
+    """Return the best coefficients of each problem with its first `slopes` not negative.
 
-    The function is convex, so that the best of the fits with some of the slopes held at 0 is exact. If the
-    fit without any is allowed, it is the best; else the best one holds some slope that is negative there.
+    The function is convex: the best of the fits with some of the slopes held at 0 is exact. If the fit
+    without any is allowed, it is the best; else the best one holds some slope that is negative there.
     """
     best, least = np.zeros(features[:, 0].shape), np.full(len(features), np.inf)
     negative = np.ones((len(features), slopes), dtype=np.bool_)  # without any held

@@ -1,4 +1,4 @@
-"""Calibrators of the probability of one class, and how the others share what is left of it."""
+"""Calibrators of the probability of one class, and how the others share the remainder."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def rescaled(log_probs: Floats, members: Bools, before: Event, after: Event) -> 
     log_probs : array (N, K)
         Log-probabilities before calibration.
     members : array of bool (N, K)
-        Of which classes the event is that one is the label.
+        The classes that make up the event.
     before, after : Event
         The event before and after calibration.
 
@@ -56,7 +56,7 @@ def rescaled(log_probs: Floats, members: Bools, before: Event, after: Event) -> 
 
 
 def _scaled(log_probs: Floats, members: Bools, before: Floats, after: Floats) -> Floats:
-    """Return log-probabilities whose members sum to `after`, not to `before`; evenly if that is 0."""
+    """Return log-probabilities with members that sum to `after`, not to `before`; evenly if `before` is 0."""
     nothing = np.isneginf(before)
     evenly = -np.log(members.sum(axis=1, keepdims=True))
     factor = after - np.where(nothing, 0, before)
@@ -67,7 +67,7 @@ def _scaled(log_probs: Floats, members: Bools, before: Floats, after: Floats) ->
 def recalibrated(
     log_probs: Floats, members: Bools, before: Event, after: Event, ranks: Ranks | None
 ) -> NDArray[np.float64]:
-    """Return `rescaled`, or if the members are the classes of some ranks that are to be kept, `ranked`."""
+    """Return `rescaled`, or `ranked` if the members are the classes of some ranks to keep."""
     if ranks is None:
         return rescaled(log_probs, members, before, after)
     beyond, limit = _limits(log_probs, after, ranks)
@@ -95,8 +95,8 @@ def limits_reached(log_probs: Floats, event: Event, ranks: Ranks) -> list[str]:
 def _limits(log_probs: Floats, event: Event, ranks: Ranks) -> tuple[Bools, Floats]:
     """Return in which rows the event has a probability its classes cannot have, and the nearest they can.
 
-    The r first classes have r / K at least. The class of rank r alone has at most what it has if the classes
-    before it are level with it, and those behind it keep their share of what is left.
+    The r first classes have r / K at least. The class of rank r alone has at most the probability at which
+    the classes before it are level with it, and the classes behind it keep their share of the remainder.
     """
     start, last = ranks
     if start == 0:
@@ -121,10 +121,10 @@ def ranked(
 ) -> NDArray[np.float64]:
     """Return `rescaled`, but let every class keep its rank.
 
-    Where scaling would change it there is a level: the classes of higher ranks have at least that, those of
-    lower ranks at most that, and what is not held by it is scaled by other factors, which keep the sums. For
-    one rank the level is its probability. For the r first ones it is halfway, in logarithms, between their
-    least and the others' largest scaled probability, or as near to that as the sums allow.
+    Where scaling would change it there is a level: the classes of higher ranks have at least the level, the
+    others at most the level, and other factors scale the rest, which keep the sums. For one rank the level is
+    its probability. For the r first ones it is halfway, in logarithms, between their least and the others'
+    largest scaled probability, or as near to that as the sums allow.
 
     Parameters
     ----------
@@ -157,7 +157,7 @@ def _overtaken(old: Doubles, new: Doubles, cut: int) -> Bools:
 
 
 def _levelled(old: Doubles, scaled: Doubles, ranks: Ranks, inside: Floats, outside: Floats) -> Doubles:
-    """Return log-probabilities that sum to those of `inside` and `outside`, ranks in descending order."""
+    """Return log-probabilities with the sums `inside` and `outside`, ranks in descending order."""
     start, last = ranks
     result = np.empty(old.shape)
     if start:
@@ -177,7 +177,7 @@ def _levelled(old: Doubles, scaled: Doubles, ranks: Ranks, inside: Floats, outsi
 def _held(log_probs: Doubles, higher: int, level: Floats, total: Floats) -> Doubles:
     """Scale descending probabilities to a sum, the `higher` first ones to a level or more, others to less.
 
-    Of a piece of the sum, as a function of the factor, the ends are where one of them reaches the level.
+    The ends of a piece of the sum, as a function of the factor, are where a class reaches the level.
 
     Parameters
     ----------
@@ -242,26 +242,26 @@ ACTS_ON = (
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class OneDimensional(Calibrator):
-    """A calibrator that maps the probability of an event to a better one; `lens` says of which events.
+    """A calibrator that maps the probability of an event to a better one; `lens` names the events.
 
     Parameters
     ----------
     lens : str
         ``class-wise``: two classes have one map, on the probability of class 1; more have a map each, one
-        class against the rest, and the results are divided by their sum. A row for which all of them
-        are 0 keeps its probabilities: the maps know of it only that no class fits.
-        ``class-k``: the probability of class k alone.
-        ``top-r``: the r-th largest probability, ``within-top-r``: the sum of the r largest.
-        ``top-wise``: as class-wise, with a map for each rank in place of each class.
-        For one event alone, the probabilities of its classes are scaled by v' / v and those of the others
-        by (1 - v') / (1 - v), and are even where they were 0.
+        class against the rest, and the results are divided by their sum. A row where all are 0 keeps its
+        probabilities: the maps know of it only that no class fits. ``class-k``: the probability of class k
+        alone. ``top-r``: the r-th largest probability, ``within-top-r``: the sum of the r largest.
+        ``top-wise``: as class-wise, with a map for each rank in place of each class. For one event alone, v'
+        / v scales the probabilities of its classes and (1 - v') / (1 - v) the others, and they are even where
+        they were 0.
     keep_top : bool
         With ``top-r`` and ``within-top-r``, every class keeps its rank: where scaling would change it, the
-        classes of higher ranks stop at a level, those of lower ranks too, and the rest makes up for it.
-        What these classes cannot have, the sum of the r largest less than r / K, the r-th so much that
-        nothing is left for those behind it, becomes what they can. Without it the predicted class may change.
+        classes of higher ranks stop at a level, the classes of lower ranks too, and the others make up for
+        it. The classes outside the event get the probability that these classes cannot have: the sum of the r
+        largest cannot be less than r / K, nor the r-th leave nothing for the classes behind it. Without it
+        the predicted class may change.
     ranks : int
-        With ``top-wise``, how many ranks have a map; 0 is all of them.
+        With ``top-wise``, how many ranks have a map; 0 stands for all.
     """
 
     tables: ClassVar[tuple[str, ...]] = ()  # those map parameters that are (m,) arrays, all of one length
@@ -423,7 +423,7 @@ class OneDimensional(Calibrator):
             yield event, labels == k
 
     def _members(self, log_probs: Floats) -> Bools | None:
-        """Return the classes whose sum the lens looks at, (N, K); None if it looks at all, one by one."""
+        """Return the classes in the sum of the lens, (N, K); None if it looks at all, one by one."""
         classes = log_probs.shape[1]
         if ranks := self._ranks(classes):
             return ranked_classes(log_probs, ranks)

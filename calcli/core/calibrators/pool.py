@@ -39,12 +39,12 @@ def _known_members(text: str) -> bool:
     "pool", "Linear pool", family="pool", freedom=240, parameters="those of its members, and their weights"
 )
 class Pool(Calibrator):
-    """A linear opinion pool: sum_j w_j p_j of calibrators that are all fitted to the same rows.
+    """A linear opinion pool: sum_j w_j p_j of calibrators fitted to the same rows.
 
     Learns: w1 p1 + w2 p2 + ..., the weights by cross-validated score
     Keeps: nothing
     Source: Stone 1961, Wolpert 1992
-    Misses: among the candidates of auto, a plain pool is that of the other candidates
+    Misses: among the candidates of auto, a plain pool holds the other candidates
 
     The weights, on the simplex, minimize the log-loss or the Brier score of the members' cross-validated
     probabilities.
@@ -127,7 +127,7 @@ class Pool(Calibrator):
         return result
 
     def breakpoints(self) -> Doubles:
-        """Return those of all members."""
+        """Return the breakpoints of all members."""
         return np.concatenate([member.breakpoints() for member in self._fitted()])
 
     def check(self) -> None:
@@ -161,7 +161,7 @@ def pool_weights(
     weights : array (N,), optional
         Of the rows.
     score : {"log_loss", "brier"}
-        What is minimized.
+        Score that the fit minimizes.
     """
     share = np.ones(len(labels)) if weights is None else weights.astype(np.float64)
     counted = share > 0
@@ -183,8 +183,8 @@ def pool_weights(
 def mixture_weights(likelihoods: Floats, weights: Floats) -> NDArray[np.float64]:
     """Return the weights, on the simplex, that minimize -sum_i weights_i log(sum_j likelihoods_ij w_j).
 
-    With sum(w) added, the minimum over w >= 0 has sum(w) = 1 by itself, so that the simplex needs no
-    constraint; signs are kept by projected Newton steps (Bertsekas, SIAM J. Control Optim. 20, 1982).
+    With sum(w) added, the minimum over w >= 0 has sum(w) = 1 by itself, and the simplex needs no constraint;
+    signs are kept by projected Newton steps (Bertsekas, SIAM J. Control Optim. 20, 1982).
 
     Parameters
     ----------

@@ -77,7 +77,7 @@ class CalibratorRecord:
 
     @property
     def of_answers(self) -> bool:
-        """Whether it recalibrates the confidence in answers that are right or wrong."""
+        """Whether it recalibrates the confidence in answers."""
         return self.classes == WRONG_RIGHT
 
     def refuse_kind(self, kind: Kind, path: str) -> None:

@@ -1,4 +1,4 @@
-"""Calibrators that are a softmax of a linear map of log-probabilities: bias, DP affine, vector, matrix."""
+"""Calibrators by a softmax of a linear map of log-probabilities: bias, DP affine, vector, matrix."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class LinearSoftmax(Calibrator):
     Attributes
     ----------
     score
-        What is minimized.
+        Score that the fit minimizes.
     """
 
     score: Score = arg(MINIMIZED, default="log_loss")
@@ -166,7 +166,8 @@ class BiasOnly(LinearSoftmax):
     Parameters
     ----------
     score : {"log_loss", "brier"}
-        What is minimized. The Brier score is not convex: its minimum nearest to that of the log-loss.
+        Score that the fit minimizes. The Brier score is not convex: its minimum nearest to the minimum of the
+        log-loss.
 
     References
     ----------
@@ -189,7 +190,7 @@ class BiasOnly(LinearSoftmax):
         return {"beta": theta - theta.mean(), **rows.floored()}
 
     def apply(self, scores: Array) -> NDArray[np.float64]:
-        """Return log-probabilities, (N, K); see `prepare` for those of 0."""
+        """Return log-probabilities, (N, K); see `prepare` for probabilities of 0."""
         beta = self.learned("beta")
         self._known_classes(scores, len(beta))
         scores = with_floor(scores, self.parameters)
@@ -206,12 +207,13 @@ class DPAffine(LinearSoftmax):
     Learns: softmax(alpha log q + beta)
     Keeps: with two classes, the order of the rows while the map is increasing
     Source: Ferrer & Ramos 2024
-    Misses: errors that are not linear in the log-probabilities; structured and isotonic see them
+    Misses: errors not linear in the log-probabilities; structured and isotonic see them
 
     Parameters
     ----------
     score : {"log_loss", "brier"}
-        What is minimized. The Brier score is not convex: its minimum nearest to that of the log-loss.
+        Score that the fit minimizes. The Brier score is not convex: its minimum nearest to the minimum of the
+        log-loss.
 
     References
     ----------
@@ -278,7 +280,8 @@ class VectorScaling(_FeatureSoftmax):
     input : {"log-probs", "raw"}
         Whether `fit` and `apply` act on log-probabilities, or on raw logits as they are.
     score : {"log_loss", "brier"}
-        What is minimized. The Brier score is not convex: its minimum nearest to that of the log-loss.
+        Score that the fit minimizes. The Brier score is not convex: its minimum nearest to the minimum of the
+        log-loss.
 
     References
     ----------
@@ -325,7 +328,8 @@ class MatrixScaling(_FeatureSoftmax):
     input : {"log-probs", "raw"}
         Whether `fit` and `apply` act on log-probabilities, or on raw logits as they are.
     score : {"log_loss", "brier"}
-        What is minimized. The Brier score is not convex: its minimum nearest to that of the log-loss.
+        Score that the fit minimizes. The Brier score is not convex: its minimum nearest to the minimum of the
+        log-loss.
 
     References
     ----------
@@ -333,7 +337,7 @@ class MatrixScaling(_FeatureSoftmax):
     """
 
     def training(self, scores: Array, labels: Array, weights: Array | None) -> TrainingRows:
-        """Return the rows prepared for the fit, of which a wide matrix needs some."""
+        """Return the rows prepared for the fit, or some of the rows for a wide matrix."""
         refuse_wide(self.name, scores, WIDEST)
         return super().training(scores, labels, weights)
 
@@ -414,7 +418,7 @@ class MatrixODIR(MatrixScaling):
     effort=20, needs_classes=OF_SCORES,
 )  # fmt: skip
 class Dirichlet(MatrixScaling):
-    """Dirichlet calibration: `MatrixODIR` whose penalties are chosen by cross-validated log-loss.
+    """Dirichlet calibration: `MatrixODIR` with penalties chosen by cross-validated log-loss.
 
     Learns: as matrix-odir, the penalties chosen by cross-validation
     Keeps: with two classes, the order of the rows while the map is increasing
@@ -495,7 +499,7 @@ class Dirichlet(MatrixScaling):
             self.notes.append(f"the off-diagonal penalty is the {end} of those tried: the matrix is {so}")
 
     def _tried(self, classes: int) -> list[float]:
-        """Return the off-diagonal penalties, the strongest first; one of them where none has an effect."""
+        """Return the off-diagonal penalties, the strongest first; a single one where none has an effect."""
         return sorted(self.off_diagonal_penalties, reverse=True)[: None if classes > 2 else 1]
 
     def _penalized(self, lambda_: float, mu: float) -> MatrixODIR:

@@ -50,9 +50,9 @@ class Spline(OneDimensional):
     runout : {"natural", "quadratic", "cubic"}
         The outer pieces: without curvature at the ends, quadratic, or one cubic with their neighbors.
     target : {"difference", "cumulative"}
-        What the spline is fitted to: the cumulative outcome - score, so that of calibrated scores nothing
-        is left but noise; or the cumulative outcome itself, whose slope is the calibrated score, as in
-        section 4 of the paper.
+        Target of the spline: the cumulative outcome - score, which is only noise if the scores are
+        calibrated; or the cumulative outcome itself, with the calibrated score as its slope, as in section 4
+        of the paper.
     constrained : bool
         Whether no calibrated score may leave [0, 1], as a constraint of the least squares (section 4.1).
     monotone : bool

@@ -84,8 +84,8 @@ WIDEST = 128  # the same, fitted for each of the penalties tried
 class Structured(Calibrator):
     """What the structured calibrators share: features of log-probabilities, one penalized convex fit.
 
-    The features are of the probabilities p that temperature scaling or a DP affine map gives, whose alpha is
-    learned first; what stands for the logarithm of 0, `stand_in_below` says.
+    The features are functions of the probabilities p from temperature scaling or a DP affine map, with its
+    alpha learned first; `stand_in_below` says what stands for the logarithm of 0.
     """
 
     def __post_init__(self) -> None:
@@ -205,7 +205,8 @@ def beyond_chance(rows: TrainingRows, alpha: float, beta: Doubles) -> float:
     """Return the share of the intercepts of a DP affine map that is more than chance.
 
     Their square in units of their errors, the weight of the rows times the mean variance of an intercept
-    under the probabilities of a row, is K - 1 on average where all of them are 0 (after James & Stein 1961).
+    under the probabilities of a row, is K - 1 on average where every intercept is 0 (after James & Stein
+    1961).
     """
     size, offset = 0.0, beta.astype(rows.scores.dtype)
     for block in row_blocks(rows.scores):
@@ -302,12 +303,12 @@ class SVS(Structured):
     effort=9, needs_classes=OF_SCORES,
 )  # fmt: skip
 class SMS(SVS):
-    """Structured matrix scaling: `SVS` with a matrix, whose entries cost (K (K - 1) / n) |M|^2.
+    """Structured matrix scaling: `SVS` with a matrix, with a penalty of (K (K - 1) / n) |M|^2 on its entries.
 
     Learns: softmax(x + V x + b), x = ln q by temperature-mix, V and b penalized
     Keeps: with two classes, the order of the rows while the map is increasing
     Source: Berta et al. 2025
-    Misses: the scale stays that of temperature scaling, which is wrong under other class priors;
+    Misses: the scale stays the one of temperature scaling, which is wrong under other class priors;
         structured fits it
 
     References
@@ -346,7 +347,7 @@ class StructuredScaling(Structured):
         With or without M.
     base : {"scaled", "centered", "mixed"}
         F_0: the logarithms of p, a DP affine map without its intercepts; these less their mean in a row; or
-        those of p mixed with a row's share of the uniform distribution, for scores with many zeros.
+        the logarithms of p mixed with a row's share of the uniform distribution, for scores with many zeros.
     bends : {"none", "complement", "both"}
         ln(1 / (1 - p)), with more than two classes, and ln(p + 0.01).
     penalties, off_diagonal_penalties : tuple of float

@@ -44,18 +44,18 @@ class Temperature(_Positive):
     Learns: softmax(log q / T), T > 0
     Keeps: the order of the classes
     Source: Guo et al. 2017
-    Misses: what one number cannot express: classes that are off in different ways
+    Misses: errors beyond one number: classes off in different ways
 
     Parameters
     ----------
     score : {"log_loss", "brier"}
-        What is minimized.
+        Score that the fit minimizes.
 
-    Adding a constant to a row of scores changes nothing, so that logits and log-probabilities give the same
-    T. If every label has the largest score, T would run to 0: then 1/T is drawn towards 1 by the weight of
-    one row. If the scores say nothing about the labels, T would be infinite or negative: it stays where the
-    largest score leads the mean of its row by T / 1,000 on average. A probability of 0 stays 0, unless it is
-    that of the true class in a row of the fit: then it counts as half the smallest positive one.
+    Adding a constant to a row of scores changes nothing: logits and log-probabilities give the same T. If
+    every label has the largest score, T would run to 0: then 1/T is drawn towards 1 by the weight of one row.
+    If the scores say nothing about the labels, T would be infinite or negative: it stays where the largest
+    score leads the mean of its row by T / 1,000 on average. A probability of 0 stays 0, unless the true class
+    of a row of the fit has it: then it counts as half the smallest positive one.
 
     References
     ----------
@@ -99,7 +99,7 @@ class Temperature(_Positive):
         return lifts * lifts.dtype.type(1 / self.learned("temperature"))
 
     def apply(self, scores: Array) -> NDArray[np.float64]:
-        """Return log-probabilities, (N, K); see `prepare` for those of 0."""
+        """Return log-probabilities, (N, K); see `prepare` for probabilities of 0."""
         scale = 1 / self.learned("temperature")
         return scaled_log_softmax(with_floor(scores, self.parameters), scale)
 
@@ -115,7 +115,7 @@ class TemperatureMix(_Positive):
     Keeps: the order of the classes
     Source: Berta et al. 2025
 
-    T is that of temperature scaling. Keeps the order of the classes.
+    T comes from temperature scaling. Keeps the order of the classes.
 
     References
     ----------
@@ -154,13 +154,13 @@ class EnsembleTemperature(_Positive):
     Keeps: the order of the classes
     Source: Zhang et al. 2020
 
-    As published T is that of temperature scaling, and the weights then minimize the log-loss. Keeps the order
+    As published T comes from temperature scaling, and the weights then minimize the log-loss. Keeps the order
     of the classes.
 
     Parameters
     ----------
     joint : bool
-        Whether T and the weights minimize the log-loss together: the best of some temperatures around that
+        Whether T and the weights minimize the log-loss together: the best of some temperatures around the one
         of temperature scaling, and then near it. It is not convex in T.
 
     References

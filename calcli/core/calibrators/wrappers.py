@@ -31,8 +31,9 @@ class Reduced(Calibrator):
     Keeps: the predicted class, unless keep_top=false
     Source: Panchenko et al. 2022
 
-    The probability of "right" is the confidence, that of the predicted class. The calibrator gives it a new
-    one; the probabilities of the other classes are scaled by (1 - v') / (1 - v), and even where v = 1.
+    The probability of "right" is the confidence: the probability of the predicted class. The calibrator gives
+    it a new one; the probabilities of the other classes are scaled by (1 - v') / (1 - v), and even where v =
+    1.
 
     Parameters
     ----------
@@ -74,7 +75,7 @@ class Reduced(Calibrator):
         return recalibrated(log_probs, members, before, after, TOP if self.keep_top else None)
 
     def breakpoints(self) -> Doubles:
-        """Return those of the calibrator of the two classes."""
+        """Return the breakpoints of the calibrator of the two classes."""
         return self._inner().breakpoints()
 
     def check(self) -> None:
@@ -180,7 +181,7 @@ class PerPredictedClass(Calibrator):
         return result
 
     def breakpoints(self) -> Doubles:
-        """Return those of all calibrators."""
+        """Return the breakpoints of all calibrators."""
         return np.concatenate([fit.breakpoints() for fit in self._fitted().values() if fit.parameters])
 
     def check(self) -> None:
@@ -200,14 +201,15 @@ class PerPredictedClass(Calibrator):
     needs_classes=OF_PREDICTED,
 )  # fmt: skip
 class PreserveTop1(Calibrator):
-    """A calibrator whose predicted class is always that of the scores, so that the accuracy stays.
+    """A calibrator that never changes the predicted class, nor the accuracy.
 
     Learns: the nearest distribution that keeps the predicted class
     Keeps: the predicted class
 
-    Where the other calibrator would change the predicted class, the row becomes the distribution
-    nearest to it (Euclidean) in which no class exceeds the predicted one: that class and those above it share
-    their mean. The predicted class gets a hair more than the others, so as to be the predicted one still.
+    Where the other calibrator would change the predicted class, the row becomes the distribution nearest to
+    it (Euclidean) in which no class exceeds the predicted one: the predicted class and the classes above it
+    share their mean. The predicted class gets a hair more than the others, so as to be the predicted one
+    still.
 
     Parameters
     ----------
@@ -245,7 +247,7 @@ class PreserveTop1(Calibrator):
         return result
 
     def breakpoints(self) -> Doubles:
-        """Return those of the wrapped calibrator."""
+        """Return the breakpoints of the wrapped calibrator."""
         return self._inner().breakpoints()
 
     def check(self) -> None:
@@ -302,7 +304,7 @@ def top1_changes(before: Array, after: Array) -> tuple[int, int]:
 
 
 def _by_calibrator(parameters: Parameters) -> dict[str, dict[str, Parameter]]:
-    """Take parameters apart that are named `which.name`."""
+    """Take parameters named `which.name` apart."""
     parameterses: dict[str, dict[str, Parameter]] = {}
     for name, value in parameters.items():
         which, _, key = name.partition(".")

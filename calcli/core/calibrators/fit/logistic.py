@@ -23,8 +23,8 @@ class LogisticLoss(Objective):
 
     Or its Brier score, the mean of (p - target)^2, with the curvature of Gauss and Newton.
 
-    Leading axes of the features, the targets and x, (B,), are as many problems on the same rows; what is told
-    of one is told of each.
+    Leading axes of the features, the targets and x, (B,), are B problems on the same rows; each result then
+    has one entry for each problem.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ class LogisticLoss(Objective):
     weight : array (N,)
         Weights that sum to 1.
     offset : array (N,), optional
-        What is added to the logits.
+        Added to the logits.
     brier : bool
         Whether it is the Brier score.
 
@@ -151,15 +151,15 @@ class LogisticProblem:
     levels
         What stands for the logarithm of 0, by the names of these parameters.
     log_prob, log_complement
-        (N,) logarithms of the score and of 1 - score, those of exactly 0 replaced.
+        (N,) logarithms of the score and of 1 - score, with stand-ins for the logarithm of 0.
     outcome
         (N,) booleans.
     weight
         (N,) weights, all 1 if none were given.
     score
-        What is minimized.
+        The score to minimize.
     remark
-        Notes what is to be said of the fit.
+        Remarks on the fit.
     """
 
     levels: dict[str, Doubles]
@@ -187,7 +187,7 @@ class LogisticProblem:
         return np.where(self.outcome, (hits + 1) / (hits + 2), 1 / (misses + 2))
 
     def separable(self, *, rising: bool, threshold: float | None = None) -> bool:
-        """Return whether a step in the score fits the outcomes perfectly, so that no finite fit is the best.
+        """Return whether a step in the score fits the outcomes perfectly, with no finite fit as the best.
 
         Parameters
         ----------
@@ -217,7 +217,7 @@ def fit_each(
     Parameters
     ----------
     problems : sequence of B
-        Their weights and what is minimized.
+        Their weights and the score to minimize.
     features : array (B, N, P)
         Finite.
     targets : array (B, N)

@@ -37,8 +37,8 @@ RAN_AWAY = (
 class Objective(Protocol):
     """A convex function that remembers its curvature where it was last evaluated.
 
-    One whose preconditioner inverts the Hessian may be B functions, of parameters (B, P): what is told of
-    one, (), is then told of each, (B,).
+    An objective with a preconditioner that inverts the Hessian may be B functions, of parameters (B, P): a
+    result of shape () then has shape (B,).
 
     Attributes
     ----------
@@ -75,7 +75,7 @@ class Objective(Protocol):
         """Return the largest change of a score that the step `v` makes."""
 
     def max_label_loss(self, v: Vector) -> Any:
-        """Return by how much the step `v` raises a score, at most, above that of the label."""
+        """Return by how much the step `v` raises a score, at most, above the score of the label."""
 
     def add_ridge(self, centre: Vector, ridge: Any) -> None:
         """Add ridge / 2 * |x - centre|^2 from now on."""
@@ -107,9 +107,8 @@ class Minimum:
 def minimize(objective: Objective, x: Vector, tolerance: float) -> Minimum:
     """Minimize a convex function, or each of several, by inexact Newton steps with backtracking.
 
-    The Newton equations are solved by preconditioned conjugate gradients, ever more exactly as the gradient
-    falls, so that the convergence stays superlinear (Nocedal & Wright, Numerical Optimization, 2006,
-    algorithm 7.1).
+    Preconditioned conjugate gradients solve the Newton equations, ever more exactly as the gradient falls;
+    the convergence stays superlinear (Nocedal & Wright, Numerical Optimization, 2006, algorithm 7.1).
 
     Parameters
     ----------
@@ -191,7 +190,7 @@ def minimize_brier(
 
 
 def _are_long(objective: Objective, step: Vector, those: Array) -> Array:
-    """Return which of those steps move a score far."""
+    """Return the steps that move a score far."""
     if those.any():
         those = those & (np.abs(step).max(axis=-1) >= SHORT)
     return those & (objective.max_logit_change(step) > RUNAWAY) if those.any() else those
@@ -346,7 +345,7 @@ def by_entry(x: Floats, p: Floats, w: Floats, strength: float) -> Solver:
 
 
 def inverse(a: Floats, damping: float) -> Floats:
-    """Return the inverse of a symmetric (n, n) matrix whose diagonal is damped, and stays positive definite.
+    """Return the inverse of a symmetric (n, n) matrix with a damped diagonal, which stays positive definite.
 
     The damping grows where rounding left the matrix indefinite.
     """

@@ -1,4 +1,4 @@
-"""The scale of scores whose softmax has the least log-loss: a convex function of one number."""
+"""The scale of scores with the least log-loss of the softmax: a convex function of one number."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Derivatives:
 
     @property
     def all_hit(self) -> NDArray[np.bool_]:
-        """(P,) whether each label has the largest score, so that the log-loss falls for ever."""
+        """(P,) whether each label has the largest score, in which case the log-loss falls for ever."""
         return (self.behind == 0) & (self.sums[:, 1] < 0)
 
 
@@ -99,9 +99,9 @@ def mean_lead(rows: TrainingRows) -> float:
 def solve_temperature(rows: TrainingRows, alpha: float, tolerance: float) -> tuple[float, list[str]]:
     """Return alpha = 1/T that minimizes the log-loss, and what there is to say about it.
 
-    Halley's method on the slope. Its sign keeps the optimum between two bounds; a step beyond one of them is
-    replaced by their geometric mean. Where the probabilities are all but 0 and 1, steps down are short and
-    equal: they are doubled as long as they stay so.
+    Halley's method on the slope. Its sign keeps the optimum between two bounds; their geometric mean replaces
+    a step beyond either. Where the probabilities are all but 0 and 1, steps down are short and equal: they
+    are doubled as long as they stay so.
     """
     lead = mean_lead(rows)
     low = lowest = FLATTEST / lead if lead > 0 else FLATTEST
@@ -155,8 +155,8 @@ def solve_folds(
 ) -> Iterator[tuple[int, float]]:
     """Yield the number of a fold, and alpha that minimizes the log-loss of the rows outside it.
 
-    These optima are so near to that of all rows, `alpha`, that the derivatives there tell them; a fold where
-    they do not, within the tolerance, is left out.
+    These optima are so near to the optimum of all rows, `alpha`, that the derivatives there give them; a fold
+    where they do not, within the tolerance, is left out.
     """
     at = derivatives(rows, alpha, fold, int(fold.max()) + 1)
     outside = at.sums.sum(axis=0) - at.sums
@@ -172,7 +172,7 @@ def solve_folds(
 
 
 def first_map(rows: TrainingRows, *, scales: bool) -> tuple[float, Doubles]:
-    """Return a rough 1/T and intercepts, (K,): 0, or those that shift each class to its frequency.
+    """Return a rough 1/T and intercepts, (K,): 0, or values that shift each class to its frequency.
 
     What has less log-loss on a part of the rows: where classes are far from their frequencies, all
     probabilities are 0 or 1, and there is no slope to follow from the first.
@@ -180,7 +180,7 @@ def first_map(rows: TrainingRows, *, scales: bool) -> tuple[float, Doubles]:
     Parameters
     ----------
     rows
-        What is fitted to.
+        The rows of the fit.
     scales
         Whether scores can be multiplied; else 1/T is 1.
     """
@@ -218,7 +218,7 @@ def least_brier(rows: TrainingRows, alpha: float) -> float:
 
 
 def least_near(value: Callable[[float], float], scale: float) -> float:
-    """Return where a function is least, of some scales around `scale`, and then near the best of them."""
+    """Return the minimum of a function over some scales around `scale`, refined near the best."""
     grid = scale * np.geomspace(1 / FACTOR, FACTOR, COARSE)
     place = int(np.argmin([value(float(point)) for point in grid]))
     low, high = np.log(grid[[max(place - 1, 0), min(place + 1, COARSE - 1)]])

@@ -40,7 +40,7 @@ class Coordinates:
         (K,) of the features.
     axis
         Where intercepts are beside slopes in the table of the parameters: 1 of (K, K + 1), a line for each
-        class; 0 of (2, K), where each class has one slope, that of its own score.
+        class; 0 of (2, K), where each class has one slope, for its own score.
     """
 
     mean: Doubles
@@ -92,11 +92,11 @@ class SoftmaxModel(ABC):
     Attributes
     ----------
     coordinates
-        In which the parameters are; None for those of the scores themselves.
+        In which the parameters are; None for the scores themselves.
     scales
         Whether some parameters multiply the scores.
     intercepts
-        Where the intercepts stand; a constant added to all of them changes nothing.
+        Where the intercepts stand; a constant added to every intercept changes nothing.
     """
 
     coordinates: Coordinates | None = None
@@ -126,7 +126,7 @@ class SoftmaxModel(ABC):
         weights : array (N, 1)
             Of the rows.
         penalty : array (P,)
-            Of the squares that are added.
+            Weights of the squares in the penalty.
 
         Returns
         -------
@@ -156,7 +156,7 @@ class SoftmaxLoss(Objective):
     the scores, with which a product with the Hessian needs no exponential.
 
     The Brier score, sum_k (p_k - y_k)^2, is not convex: a fit finds the minimum near which it starts. Its
-    curvature is that of Gauss and Newton, which is never negative.
+    curvature is the Gauss-Newton one, which is never negative.
 
     Attributes
     ----------
@@ -287,7 +287,7 @@ class SoftmaxLoss(Objective):
     def max_logit_change(self, v: Vector) -> float:
         """Return the largest change of a score, against the mean of its row, that the step `v` makes.
 
-        None counts where every parameter is penalized, so that no minimum is at infinity.
+        None counts where every parameter is penalized, and no minimum is at infinity.
         """
         largest = 0.0
         if self.penalty.all():
@@ -298,7 +298,7 @@ class SoftmaxLoss(Objective):
         return largest
 
     def max_label_loss(self, v: Vector) -> float:
-        """Return by how much the step `v` raises a score, at most, above that of the label."""
+        """Return by how much the step `v` raises a score, at most, above the score of the label."""
         worst = 0.0
         for block, t in self._changes(v):
             of_label = t[np.arange(len(t)), self.rows.labels[block]]
@@ -343,7 +343,7 @@ class Parts(NamedTuple):
 
 
 class Penalty(NamedTuple):
-    """Weights of the squares that are added to the mean log-loss; None for what is not fitted at all.
+    """Weights of the squares in the penalty; None where a parameter is not fitted.
 
     Attributes
     ----------

@@ -103,8 +103,8 @@ def prepare(
     """Return the rows to fit to; log-probabilities if `normalize`, else the scores as they are.
 
     Rows of weight 0 are left out. A probability of exactly 0 has no finite logarithm. With `keep_zeros` it
-    stays 0, as long as it is never that of the true class: then the scores as they are, are one of the fits
-    that are compared, and none is worse on these rows. Otherwise something stands for it, see `stand_in`.
+    stays 0, as long as the true class never has it: then the unchanged scores are among the candidates, and
+    no candidate is worse on these rows. Otherwise something stands for it, see `stand_in`.
     """
     weights = np.ones(len(labels)) if weights is None else np.asarray(weights, np.float64)
     if not weights.all():
@@ -126,7 +126,7 @@ def prepare(
 
 
 def floor_level(logs: Floats) -> float:
-    """Return what stands for the logarithm of 0, given those of a fit; see `stand_in_below`."""
+    """Return the stand-in for the logarithm of 0, given the one of a fit; see `stand_in_below`."""
     zero = logs <= LEAST
     smallest = float(logs.min(where=~zero, initial=np.inf))
     return stand_in_below(smallest if smallest < np.inf else LOG_2 - UNSEEN, zeros=bool(zero.any()))
@@ -135,15 +135,15 @@ def floor_level(logs: Floats) -> float:
 def stand_in_below(smallest: float, *, zeros: bool) -> float:
     """Return what stands for the logarithm of 0, given the smallest one of a fit.
 
-    It is that of half the smallest positive probability, the customary stand-in for a value below a limit of
-    detection. New rows may have smaller ones, which `raised` takes for it, so that none of them is below a 0.
+    It is the logarithm of half the smallest positive probability, the customary stand-in for a value below a
+    limit of detection. New rows may have smaller ones, which `raised` takes for it: none then lies below a 0.
     A fit without a 0 puts it where a double loses sight of it beside the smallest, so as to bend nothing.
     """
     return smallest - (LOG_2 if zeros else UNSEEN)
 
 
 def clip_below(logs: Array, level: Parameter) -> Array:
-    """Return logarithms of probabilities with those of 0, and all others below its stand-in, at that."""
+    """Return logarithms of probabilities, raised to the stand-in for 0 where they are lower."""
     return np.maximum(logs, level)
 
 
@@ -166,13 +166,13 @@ def _without_zeros(rows: TrainingRows, keep: bool) -> TrainingRows:
 
 
 def without_zeros(scores: Floats, floor: float | None) -> Floats:
-    """Return log-probabilities with those of 0 at a floor, or where they stay 0 at `MASKED`."""
+    """Return log-probabilities with zeros at a floor, or, where they stay 0, at `MASKED`."""
     filled: Floats = np.where(scores <= LEAST, MASKED if floor is None else floor, scores)
     return filled.astype(scores.dtype, copy=False)
 
 
 def of_zeros(zeros: int, of_label: int, *, stay: bool) -> str:
-    """Say how many probabilities are 0, and what becomes of them."""
+    """Say how many probabilities are 0, and how the fit treats them."""
     true = f"{of_label:,}" if of_label else "none"
     rule = "they stay 0" if stay else f"each {STAND_IN}"
     return f"{zeros:,} probabilities are exactly 0, {true} of them of the true class; {rule}"
@@ -181,7 +181,7 @@ def of_zeros(zeros: int, of_label: int, *, stay: bool) -> str:
 def weighted_rows(
     scores: Array, labels: NDArray[np.integer[Any]], weights: Array | None
 ) -> tuple[Array, NDArray[np.integer[Any]], Array | None]:
-    """Return rows without those of weight 0."""
+    """Return rows with a weight above 0."""
     if weights is None:
         return scores, labels, None
     counted = weights > 0
