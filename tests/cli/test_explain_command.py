@@ -143,7 +143,7 @@ def test_settings_are_explained_as_they_are_declared(run):
     assert (found["name"], found["says"], found["default"]) == ("--bins", said.help, "15")
     assert (found["takes"], found["in Python"]) == (said.values.expected, "bins=")
     assert json.loads(run("explain", "level", "--format", "json").out)["in a policy"] == "level"
-    assert {"evaluate", "plot", "compare"} <= set(found["commands"].split(", "))
+    assert {"evaluate", "plot"} <= set(found["commands"].split(", "))
     assert found["others"][0]["kind"] == "argument"
 
 

@@ -54,7 +54,7 @@ class StoredValue:
 
 @dataclass(frozen=True)
 class StoredReport:
-    """A report as baseline: values without the rows behind them, so that nothing can be paired.
+    """A report as baseline: values without the rows behind them, which leaves nothing to pair.
 
     Attributes
     ----------
@@ -84,7 +84,7 @@ class Baseline:
     Attributes
     ----------
     reference
-        Predictions, or a report of them.
+        Predictions, or a report on them.
     candidate
         The candidate; if paired, the rows that the reference has too, in its order.
     paired
@@ -106,7 +106,7 @@ class Baseline:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What is to be said of the comparison, in sentences."""
+        """Remarks on the comparison, as sentences."""
         if isinstance(self.reference, StoredReport):
             return (
                 f"The baseline {self.reference.path} is a report: it holds no rows to pair, so only "
@@ -176,14 +176,14 @@ def _require_same_use_of_weights(report: StoredReport, predictions: Predictions)
 
 
 def unlike_setting(stored: Mapping[str, Any], classes: tuple[str, ...], policy: Policy, path: str) -> str:
-    """Return which setting of a report differs from that of a policy, in one sentence; "" if none does.
+    """Return the setting in which a report differs from a policy, in one sentence; "" if none does.
 
     Parameters
     ----------
     stored
-        Settings of the report, as JSON has them; those that it does not name have their usual values.
+        Settings of the report, as JSON has them; missing ones have their usual values.
     classes
-        Those of the report.
+        The classes of the report.
     policy
         Only what its rules on a baseline depend on is compared.
     path
@@ -227,7 +227,7 @@ def _differences(
 
 
 def _names(metrics: list[Measure]) -> set[str]:
-    """Return all words of metric expressions, among them the names of what is defined elsewhere."""
+    """Return all words of metric expressions, among them names defined elsewhere."""
     texts = [text for metric in metrics for text in (str(metric), *map(str, metric.arguments.values()))]
     return {word for text in texts for word in SEPARATORS.split(text)}
 
@@ -580,7 +580,7 @@ def _too_few(rule: Rule, estimate: Estimate, rows: int) -> str:
 
 
 def _members(systems: Sequence[Predictions], part: str, *, paired: bool = False) -> Sequence[Predictions]:
-    """Return systems, or one slice of them; paired rows by the candidate's column."""
+    """Return systems, or one slice of each; paired rows by the candidate's column."""
     return slice_of(systems, part, paired=paired) if part else systems
 
 

@@ -54,9 +54,9 @@ class Choice:
     Attributes
     ----------
     criterion
-        The metric whose best value was chosen.
+        The metric with the best value.
     number
-        That of the file.
+        The sample size of the file.
     chosen, reported
         Estimates on the set of the choice and on the other one, by canonical expression.
     """
@@ -170,17 +170,17 @@ def measured_systems(
     watch: Watch | None = None,
     candidate: int | None = None,
 ) -> list[System]:
-    """Measure systems, so that any two of them can be compared on any metric.
+    """Measure systems, ready to compare any two on any metric.
 
     Parameters
     ----------
     predictions
         Of each system; paired ones have the same cases in the same order.
     settings
-        Metrics, draws of outcomes, seed, and the column of dependent rows (`cluster`): of paired systems,
-        that of the baseline.
+        Metrics, draws of outcomes, seed, and the column of dependent rows (`cluster`), for paired systems the
+        column of the baseline.
     paired
-        Whether row i is the same case in all of them.
+        Whether row i is the same case in all systems.
     watch
         Called with the number of rows measured, of one system after the other.
     candidate
@@ -233,7 +233,7 @@ def _is_noise(difference: Influences, before: Influences, second: Influences) ->
 
 
 def influences(measured: Measurements, metrics: Sequence[Measure]) -> Mapping[str, Influences]:
-    """Return what each unit brings to the metrics that have intervals, without those whose rows are gone."""
+    """Return the contributions of units to the metrics with intervals, unless their rows are gone."""
     every = {
         str(metric): metric.influences(measured) for metric in metrics if str(metric) not in measured.left
     }
@@ -283,8 +283,8 @@ class Difference:
     baseline, candidate
         Their values.
     interval
-        Of candidate - baseline, at once with those of the other systems; None for calibration errors, which
-        are biased upward near zero.
+        For candidate - baseline, at once with the intervals of the other systems; None for calibration
+        errors, which are biased upward near zero.
     no_interval
         Why there is none, of metrics that may have one.
     p_value
@@ -292,7 +292,7 @@ class Difference:
     corrected_p
         The same corrected for the number of systems (max-T), and of slices (Holm).
     p_over_metrics
-        The same corrected for all systems and metrics that are shown, on all rows.
+        The same corrected for all systems and all metrics shown, on all rows.
     margin
         The largest difference that does not matter; 0 if none was given.
     within_margin
@@ -374,7 +374,7 @@ class Flips:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Several systems on the same rows, or on those of one slice.
+    """Several systems on the same rows, or on the rows of one slice.
 
     Attributes
     ----------
@@ -389,7 +389,8 @@ class Comparison:
     ranked_by
         The metric of the ranking.
     accuracy_cost
-        Accuracy of the best system minus that of the most accurate one; None where accuracy was not computed.
+        Accuracy of the best system minus the accuracy of the most accurate one; None where accuracy was not
+        computed.
     most_accurate
         The number of that system.
     flips
@@ -413,13 +414,13 @@ class Plan:
     Attributes
     ----------
     paired
-        Whether row i is the same case in all of them.
+        Whether row i is the same case in all systems.
     margins
         Differences that do not matter, by metric expression.
     ranked_by
         Metric expression of the ranking.
     by
-        Column whose values are compared one by one as well.
+        Column with values to compare one by one as well.
     tost
         Whether 1 - level, and not half of it, proves a difference to be within the margin on each side.
     """
@@ -502,13 +503,13 @@ def parse_margins(texts: Sequence[str]) -> dict[str, Margin]:
 
 
 def compared_metrics(baseline: Predictions, settings: Settings, plan: Plan) -> tuple[str, ...]:
-    """Return the metrics of a comparison: those named or the default ones, and what else the plan names."""
+    """Return the metrics of a comparison: the named or the default ones, and what else the plan names."""
     metrics = settings.metrics or usually_compared(baseline, settings.costs)
     return tuple(dict.fromkeys([*metrics, *(plan.margins or {}), plan.ranked_by]))
 
 
 def usually_compared(predictions: Predictions, costs: Sequence[Costs] = ()) -> list[str]:
-    """Return the metrics that are compared if none are named; of a state, those that it was made for."""
+    """Return the metrics compared by default; for a state, the metrics it was made for."""
     states = states_in([predictions])
     if made_for := [name for state in states for name in state.state.head.metrics]:
         return [name for name in made_for if not parse_metric(name).entry.family.fits]
@@ -699,7 +700,7 @@ def _corrected(comparisons: Sequence[Comparison], level: float) -> list[Comparis
 
 
 def _with_holm(differences: Sequence[Difference], level: float) -> list[Difference]:
-    """Correct p-values for their number, and judge again; those without a test stay as they are."""
+    """Correct p-values for their number, and judge again; without a test they stay the same."""
     tested = [n for n, difference in enumerate(differences) if not math.isnan(difference.corrected_p)]
     corrected = dict(zip(tested, holm([differences[n].corrected_p for n in tested]).tolist(), strict=True))
     adjusted = [replace(d, corrected_p=corrected.get(n, d.p_value)) for n, d in enumerate(differences)]

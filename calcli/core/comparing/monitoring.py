@@ -1,4 +1,4 @@
-"""Streams of predictions: what is watched, period by period, and what comes of it."""
+"""Streams of predictions, watched period by period, and the evidence from them."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ DATES = 19_000_101, 21_001_231  # numbers that are dates
 
 @dataclass(frozen=True)
 class Period:
-    """What is kept of a period.
+    """The record of a period.
 
     Attributes
     ----------
@@ -104,7 +104,7 @@ def joined(periods: Sequence[Period]) -> Period:
 
 @dataclass(frozen=True)
 class Stream:
-    """The periods of all rows, or of a value of the column of the slices, and what comes of them.
+    """The periods of all rows, or of a value of the column of the slices, and their evidence.
 
     Attributes
     ----------
@@ -156,16 +156,16 @@ def streams(by_value: Mapping[str | None, Sequence[Period]], level: float) -> li
 
 @dataclass(frozen=True)
 class Watched:
-    """Rows that are watched.
+    """Rows to watch.
 
     Attributes
     ----------
     what
-        What is watched.
+        The kind of stream.
     score, outcome
-        (n,) what is expected, and what happened.
+        (n,) expected and observed outcomes.
     hypothesis
-        That what is expected is right, as far as that is claimed.
+        The hypothesis that expectations are right, within the claimed tolerance.
     chosen
         (N,) which rows of the predictions these are; None for all.
     counts
@@ -187,7 +187,7 @@ def watched(
     reference: Reference | None = None,
     threshold: Threshold | None = None,
 ) -> Watched:
-    """Return what is watched of predictions, at a level of what a reference leaves open.
+    """Return the stream in predictions, at a level for the uncertainty of a reference.
 
     Raises
     ------
@@ -275,7 +275,7 @@ class Calendar:
     names
         Of the periods, in order.
     codes
-        (n,) number of the period of each row; -1 for rows that are left out.
+        (n,) number of the period of each row; -1 for rows left out.
     """
 
     names: Sequence[str]
@@ -322,7 +322,7 @@ def calendar(predictions: Predictions, settings: MonitorSettings, before: int = 
 
 
 def _starts(times: Array, every: str, later: int = 0) -> Array:
-    """Return the first days of the periods of times, or those of the periods so much later."""
+    """Return the first days of the periods of times, or of the periods `later` periods on."""
     if every == "month":
         return (times.astype("datetime64[M]") + np.timedelta64(later, "M")).astype("datetime64[D]")
     days = times.astype("datetime64[D]")
@@ -370,10 +370,10 @@ def periods_of(
     settings: MonitorSettings,
     before: Sequence[Period] = (),
 ) -> dict[str | None, list[Period]]:
-    """Return the periods that have rows, in order: those of all rows, then those of each slice.
+    """Return the periods with rows, in order: first for all rows, then for each slice.
 
-    Rows of a cluster that came in an earlier period, or in those `before`, add no evidence: evidence adds up
-    only if each period is fair given all that came before, and what such rows have in common is unknown.
+    Rows of a cluster from an earlier period, or from `before`, add no evidence: evidence adds up only if each
+    period is fair given all that came before, and the common part of such rows is unknown.
 
     Raises
     ------

@@ -28,7 +28,7 @@ QUESTIONS = ("id", "qid", "uid", "question_id", "sample_id", "doc_id", "example_
 
 @dataclass(frozen=True)
 class Paired:
-    """Systems whose rows were to be paired.
+    """Systems with rows that could not be paired.
 
     Attributes
     ----------
@@ -37,7 +37,7 @@ class Paired:
     unmatched
         Rows of each that some other system has no counterpart for; they were left out.
     paired
-        Whether row i is the same case in all of them.
+        Whether row i is the same case in all systems.
     unlike
         How the rows of states differ, which are then not paired; "" if they do not.
     """
@@ -56,7 +56,7 @@ def pair(systems: Sequence[Predictions], how: PairSettings = IN_ORDER, keep: Seq
     Parameters
     ----------
     systems
-        The baseline first; all of them states, or none.
+        The baseline first; all states, or no state.
     how
         By which column, if not by their order, and whether rows that not all systems have are left out.
     keep
@@ -134,7 +134,7 @@ def _require_same_cases(reference: Predictions, system: Predictions, key: str | 
 
 
 def _require_same_questions(predictions: Predictions, other: Predictions) -> None:
-    """Raise an InputError if what names the questions differs: what is right says nothing about that."""
+    """Raise an InputError if the columns that name the questions differ, whatever the answers."""
     for name in predictions.columns:
         if name.casefold() in QUESTIONS and name in other.columns:
             different = np.flatnonzero(predictions.column(name).astype(str) != other.column(name).astype(str))
@@ -251,7 +251,7 @@ def _path(predictions: Predictions) -> str:
 
 
 def states_in(systems: Sequence[Predictions]) -> list[StatePredictions]:
-    """Return those systems of which states are left."""
+    """Return the systems known by states."""
     return [system for system in systems if isinstance(system, StatePredictions)]
 
 
@@ -261,18 +261,18 @@ def as_states(
     key: str | None = None,
     by: Sequence[str] = (),
 ) -> Sequence[Predictions]:
-    """Return systems as they are, or all of them as states if one is: of rows, or all of sums.
+    """Return systems unchanged, or all as states if one is a state: of rows, or all of sums.
 
     Parameters
     ----------
     systems
-        Predictions, or what is left of some.
+        Predictions, or states of them.
     settings
         Metrics that they are to be compared by.
     key
-        The column by which rows are paired; None for that of the states, if they have one.
+        The column by which rows are paired; None for the key of the states, if they have one.
     by
-        Columns whose values are compared as well.
+        Columns with values to compare as well.
 
     Raises
     ------
@@ -408,7 +408,7 @@ def _tables(systems: Sequence[Predictions], column: str, paired: bool) -> list[d
 def _members(
     systems: Sequence[Predictions], cuts: Sequence[Cut], part: str, paired: bool
 ) -> Sequence[Predictions]:
-    """Return a slice of systems, of whose states it must be the same rows if they are paired."""
+    """Return a slice of systems; in paired states it must be the same rows."""
     members = [cut(system) for cut, system in zip(cuts, systems, strict=True)]
     ids = [] if systems[0].has_rows else [_ids(state.state) for state in states_in(members)]
     if paired and not all(np.array_equal(identity, ids[0]) for identity in ids):
@@ -456,7 +456,7 @@ def _left_in(state: State, predictions: Predictions) -> Predictions:
 
 
 def expanded(predictions: Predictions, rules: Sequence[Rule]) -> tuple[list[Rule], list[list[int]]]:
-    """Return rules, those for every value of a column one a value, and which of them each rule became."""
+    """Return rules, with one a value for a rule on every value of a column, and their places by rule."""
     every_rule: list[Rule] = []
     groups = []
     for rule in rules:

@@ -41,7 +41,7 @@ class Bound:
     most
         Whether it is the greatest.
     end
-        What is compared with it.
+        The limit on the other side of the comparison.
     undecided
         What an interval on both sides of the limit means, where its far end is to be within.
     """
@@ -106,11 +106,11 @@ class Rule:
     severity
         Whether breaking it fails the check.
     min_rows
-        With fewer rows nothing is judged; None for as many as the metric needs in a slice.
+        With fewer rows nothing is judged; None for the number that the metric needs in a slice.
     name
         A title of the user's own; "" for none.
     segments
-        The columns whose values, and pairs of them, are judged each; the limit is that of their gaps.
+        The columns with values, and pairs of values, to judge one by one; the limit is on their gaps.
 
     Raises
     ------
@@ -149,7 +149,7 @@ class Rule:
 
     @property
     def may_be_undecided(self) -> bool:
-        """Whether an interval decides: one whose far end is to be within a limit, or that of a difference."""
+        """Whether an interval decides: its far end must keep a limit, or it belongs to a difference."""
         if isinstance(self.condition, Bound):
             return self.condition.end == ("upper" if self.condition.most else "lower")
         return True
@@ -162,7 +162,7 @@ class Rule:
 
     @property
     def every(self) -> str:
-        """The column of whose every value it is a rule; "" if it is none."""
+        """The column of a rule for every value; "" if it is none."""
         column, _, value = self.part.partition("=")
         return column if value == EVERY else ""
 
@@ -229,7 +229,7 @@ def failure(rule: Rule, estimates: Mapping[str, Estimate], path: str) -> str | N
     Raises
     ------
     InputError
-        If the value is undefined, so that nothing can be said.
+        If the value is undefined, and nothing can be said.
     """
     value = next(estimate.value for estimate in estimates.values() if estimate.metric == rule.metric)
     name = rule.metric.text
@@ -250,8 +250,8 @@ class Policy:
     rules
         In the order of the file.
     settings
-        Level of every interval and proof, seeds and permutations (as many as the number of rules
-        needs, at least), and what the metrics may name; the metrics are those of the rules.
+        Level of every interval and proof, seeds and permutations (at least the number that the rules need),
+        and the names that metrics may use; the rules name the metrics.
     reading
         How files are read where the call does not say it, by keyword.
     """
@@ -281,7 +281,7 @@ class Policy:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns of whose values rules are about, in order."""
+        """The columns that rules judge value by value, in order."""
         return tuple(sorted({rule.part.partition("=")[0] for rule in self.rules if rule.part}))
 
     @property

@@ -1,10 +1,11 @@
-"""How much worse metrics may be on as many new rows of the same kind, for the limits of a first policy.
+"""How much worse metrics may be on new rows of the same kind and number, for the limits of a first policy.
 
-In a redraw each row counts a geometric number of times, one on average. Of the variance of two one is that of
-new rows, the other that of the rows at hand, which are a draw as well (a Bayesian bootstrap, Rubin 1981, and
-rows drawn by its weights). What was not seen may happen, too: an error that the probabilities expect counts
-as one row more, or several, some worse than others. The count of a rare event then spreads by no less than a
-negative binomial distribution, whose quantiles are the exact bounds of one count predicted from another.
+In a redraw each row counts a geometric number of times, one on average. Of the variance of two one part comes
+from new rows, the other from the rows at hand, which are a draw as well (a Bayesian bootstrap, Rubin 1981,
+and rows drawn by its weights). What was not seen may happen, too: an error that the probabilities expect
+counts as one row more, or several, some worse than others. The count of a rare event then spreads by no less
+than a negative binomial distribution, with quantiles that are the exact bounds of one count predicted from
+another.
 """
 
 from __future__ import annotations
@@ -73,12 +74,12 @@ def first_metrics(predictions: Predictions) -> tuple[str, ...]:
 
 
 def slack_of(predictions: Predictions, names: Sequence[str], seed: int = 0) -> dict[str, Slack]:
-    """Return how much worse metrics may be on as many new rows, so that `KEPT` of redraws keep all limits.
+    """Return how much worse metrics may be on new rows, with all limits kept in `KEPT` of redraws.
 
     Parameters
     ----------
     predictions
-        The rows, or what is left of them with a sample; all have weight.
+        The rows, or a state with a sample; all have weight.
     names
         Scores and rankings that have influences, and ECE; of a score that is best at a value in between, how
         far it may move in either direction.

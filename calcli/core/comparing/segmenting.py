@@ -1,4 +1,4 @@
-"""The segments of predictions: values of columns, parts of numbers, and pairs of them."""
+"""Segments of predictions: values of columns, parts of numbers, and pairs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from calcli.core.language.settings import SegmentSettings
 
 
 def find_segments(predictions: Predictions, settings: SegmentSettings) -> Search:
-    """Find the segments of predictions that are off beyond chance.
+    """Find the segments of predictions with a difference beyond chance.
 
     Raises
     ------
@@ -55,7 +55,7 @@ def find_segments(predictions: Predictions, settings: SegmentSettings) -> Search
 
 
 def partitions(predictions: Predictions, settings: SegmentSettings) -> list[Partition]:
-    """Return the values of columns, numbers in parts, and pairs of them."""
+    """Return the values of columns, numbers in parts, and pairs of values."""
     singles = [_partition(predictions, name, settings.parts) for name in dict.fromkeys(settings.columns)]
     pairs = []
     for column, second in combinations(singles, 2) if settings.depth > 1 else ():
@@ -75,7 +75,7 @@ def _partition(predictions: Predictions, column: str, parts: int) -> Partition:
 
 
 def _cut(values: Array, distinct: Array, column: str, parts: int) -> Partition:
-    """Return parts of numbers of about equal size, between distinct values, and those that are missing."""
+    """Return parts of numbers of about equal size, between distinct values, and the missing ones."""
     there = values == values
     cuts = np.unique(np.quantile(values[there], np.arange(1, parts) / parts, method="higher"))
     cuts = cuts[cuts > distinct[0]]

@@ -41,7 +41,7 @@ class CalibrationMap:
         (m,) sums of the scores and outcomes of the data looked at, equal-width in the score or, for two
         classes, in its log-odds.
     all_rows
-        Rows of the data, of which those of the bins are looked at.
+        Rows of the data, from which the rows of the bins come.
     """
 
     lens: str
@@ -85,9 +85,9 @@ class TemperatureCurve:
         The temperature that `fit` learns from these rows, and the log-loss there; None if no temperature is
         better than others, or it is none of the curve.
     rows, all_rows
-        Rows looked at, and those of the data.
+        Rows looked at, and rows of the data.
     left_out
-        Rows whose label has probability 0, which no temperature changes.
+        Rows with probability 0 of their label, which no temperature changes.
     """
 
     temperature: Doubles
@@ -115,7 +115,7 @@ class TemperatureCurve:
 
 
 def calibration_map(calibrator: Calibrator, rows: Predictions, *, raw: bool = False) -> CalibrationMap:
-    """Return what a fitted calibrator makes of the scores of some data, such as those of its fit.
+    """Return how a fitted calibrator maps the scores of some data, such as the data of its fit.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ def calibration_map(calibrator: Calibrator, rows: Predictions, *, raw: bool = Fa
     rows
         Some of these data.
     raw
-        Whether it takes raw logits, of which the calibrated score of two classes is not a function.
+        Whether it takes raw logits, which the probability of one of two classes does not determine.
     """
     rows_read = rows_of(rows, exact=True)
     scores, labels = rows_read.scores, np.asarray(rows_read.labels)
@@ -150,7 +150,7 @@ def calibration_map(calibrator: Calibrator, rows: Predictions, *, raw: bool = Fa
 def _summary(before: Doubles, after: Doubles) -> tuple[Doubles, Doubles, Doubles, Doubles]:
     """Return mean score, and mean and quantiles of the calibrated one, in runs of rows of about one score.
 
-    The first and the last one are the lowest and the highest score, so that the line reaches all rows.
+    The first and the last one are the lowest and the highest score: the line reaches all rows.
     """
     order = np.argsort(before, kind="stable")
     place = log_odds(before[order])
@@ -165,14 +165,14 @@ def _summary(before: Doubles, after: Doubles) -> tuple[Doubles, Doubles, Doubles
 
 
 def _all_rows(rows: Predictions) -> int:
-    """Return how many rows there are of which these are some."""
+    """Return the number of rows from which these were taken."""
     return rows.provenance.sampled_from or rows.n_rows
 
 
 def temperature_curve(rows: Predictions, widest: float = 8.0) -> TemperatureCurve:
     """Return the log-loss against the temperature, from 1 / widest to widest.
 
-    Rows whose label has probability 0 would make it infinite everywhere and are left out.
+    Rows with probability 0 of their label would make it infinite everywhere and are left out.
 
     Raises
     ------

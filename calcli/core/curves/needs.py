@@ -30,7 +30,7 @@ def problem_of(evaluation: Evaluation, lens: str, region: str = "all") -> Proble
     Parameters
     ----------
     evaluation
-        Whose rows are looked at.
+        The rows to look at.
     lens
         The name of a one-dimensional lens.
     region
@@ -64,7 +64,7 @@ def vectors_of(evaluation: Evaluation, lens: str) -> VectorProblem:
 
 
 def some_rows(evaluation: Evaluation, figure: FigureKind) -> Predictions:
-    """Return the rows a figure looks at: evenly spaced ones of many, and of a state those of its sample."""
+    """Return the rows a figure looks at: evenly spaced ones of many, and the sample of a state."""
     return thinned(rows_left(evaluation.predictions), figure.rows_of(evaluation.predictions.n_classes))
 
 
@@ -96,7 +96,7 @@ def usual_lens(every: Iterable[Predictions]) -> str:
 def extra_lenses_of(
     figures: Iterable[FigureKind], predictions: Predictions, lens: str, settings: Settings
 ) -> tuple[str, ...]:
-    """Return the lenses that figures look through, whose problems are small enough to keep.
+    """Return the lenses that figures look through, if their problems are small enough to keep.
 
     Parameters as for `lenses_of`.
     """
@@ -127,12 +127,12 @@ def outcomes_lens(lens: str, settings: Settings) -> str:
 def lenses_of(
     figures: Iterable[FigureKind], predictions: Predictions, lens: str, settings: Settings
 ) -> tuple[str, ...]:
-    """Return the one-dimensional lenses that figures look through, of those that the classes have.
+    """Return the one-dimensional lenses that figures look through, if the classes have them.
 
     Parameters
     ----------
     figures
-        What is to be drawn.
+        The figures to draw.
     predictions
         Of what.
     lens
@@ -151,7 +151,7 @@ def lenses_of(
 
 
 def _known_lens(lens: str, n_classes: int, groups: Groups) -> Lens | VectorLens | None:
-    """Return a lens, or None if there is no such one; the figure tells what is wrong."""
+    """Return a lens, or None if it does not exist; the figure then says so."""
     try:
         return find_lens(lens, n_classes, groups)
     except UsageError:
@@ -161,18 +161,18 @@ def _known_lens(lens: str, n_classes: int, groups: Groups) -> Lens | VectorLens 
 def metrics_of(
     figures: Sequence[FigureKind], predictions: Predictions, settings: Settings
 ) -> tuple[str, ...]:
-    """Return the metrics an evaluation needs for its figures: those asked for, else those of each figure.
+    """Return the metrics an evaluation needs for its figures: the ones asked for, else each figure's own.
 
     Calibration losses, which need fits, are left out where the default report leaves them out.
 
     Parameters
     ----------
     figures
-        What is to be drawn.
+        The figures to draw.
     predictions
         Of what.
     settings
-        Metrics asked for, and the costs whose risks are drawn beside other scores.
+        Metrics asked for, and the costs with risks to draw beside other scores.
     """
     if settings.metrics:
         return settings.metrics
@@ -199,12 +199,12 @@ def own_metrics(figures: Iterable[FigureKind], settings: Settings) -> tuple[str,
 
 
 def shown_metrics(figure: str, evaluation: Evaluation, metrics: Sequence[str] = ()) -> list[str]:
-    """Return those metrics of an evaluation that a figure shows: of these, or else of its own.
+    """Return the metrics of an evaluation that a figure shows: the ones named, or else its own.
 
     Raises
     ------
     UsageError
-        If none of them was computed.
+        If none was computed.
     """
     calls = parse_metrics(metrics or FIGURES[figure].metrics, evaluation.settings.defaults)
     requested = [str(metric) for metric in calls]

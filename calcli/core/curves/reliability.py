@@ -47,7 +47,7 @@ class Error:
 
 
 class _Binned:
-    """What sums over bins say of each of them; a leading axis may run over classes."""
+    """Statistics of each bin from its sums; a leading axis may run over classes."""
 
     bins: Bins
     heaviest: float
@@ -87,7 +87,7 @@ class Reliability(_Binned):
     lens
         The one-dimensional lens.
     edges
-        (m + 1,) where the bins meet; those of equal-mass bins lie halfway between two scores.
+        (m + 1,) where the bins meet; for equal-mass bins halfway between two scores.
     bins
         (m,) sums; empty bins are kept.
     low, high
@@ -182,8 +182,8 @@ def reliability(
     lens
         The lens' name.
     estimator
-        How the scores are binned; 15 equal-width bins if None. In a region as many lie within it, unlike
-        those of the metric, which keep their edges.
+        How the scores are binned; 15 equal-width bins if None. In a region the same number lies within it,
+        unlike the bins of the metric, which keep their edges.
     estimates
         Estimates of an evaluation, by canonical expression, to be taken over where they are the same errors.
     draws

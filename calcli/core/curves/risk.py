@@ -87,21 +87,21 @@ HIGHEST = 0.99  # threshold that is shown: beyond, one false positive outweighs 
 class RiskCurve:
     """Bayes risk of a two-class system against the threshold of its decisions.
 
-    At threshold t a false alarm costs t and a miss costs 1 - t, so that deciding for class 1 when its
-    probability is at least t is optimal for calibrated probabilities. Over the log-odds of the threshold
-    the area under the risk is the log-loss; over the threshold, twice the area is the Brier score
-    (Ferrer & Ramos 2024, section 2.3 and fig. 1; Brummer & du Preez 2006).
+    At threshold t a false alarm costs t and a miss costs 1 - t: for calibrated probabilities it is optimal to
+    decide for class 1 when its probability is at least t. Over the log-odds of the threshold the area under
+    the risk is the log-loss; over the threshold, twice the area is the Brier score (Ferrer & Ramos 2024,
+    section 2.3 and fig. 1; Brummer & du Preez 2006).
 
     Attributes
     ----------
     log_odds
         (p,) thresholds as natural log-odds, evenly spaced.
     risk, constant_risk
-        (p,) mean cost of the system, and of always making the better decision, at those.
+        (p,) mean cost of the system, and of always making the better decision, at these thresholds.
     threshold
         (q,) thresholds, evenly spaced from 0 to 1.
     brier_risk, constant_brier_risk
-        (q,) twice the mean cost at those.
+        (q,) twice the mean cost at these thresholds.
     log_loss, brier
         The areas: exact means over the rows, not sums over the points; the log-loss may be inf.
     """
@@ -153,7 +153,7 @@ def risk_curve(problem: Problem, log_loss: float | None = None) -> RiskCurve:
 
 @dataclass(frozen=True)
 class WeightedRiskCurve:
-    """Bayes risks of a two-class system, weighted so that areas are scores (Ferrer & Ramos 2024, eq. 10-12).
+    """Bayes risks of two classes, weighted to make areas equal scores (Ferrer & Ramos 2024, eq. 10-12).
 
     A wrong decision costs 1 / a_1 where the first class is true, and 1 / a_2 = 1 / (1 - a_1) where the second
     one is: the second one is decided for where its probability is above the threshold a_2.
@@ -168,7 +168,7 @@ class WeightedRiskCurve:
         The (p,) risk times the weight W of each score, by its name: the area is the score; for the Brier
         score it is three times the score.
     normalized
-        Each score over that of the class frequencies; nan where all rows are of one class.
+        Each score divided by the score of the class frequencies; nan where all rows have one class.
     """
 
     a: Doubles
@@ -189,9 +189,9 @@ def integrals_of(evaluation: Evaluation, metrics: Sequence[str] = ()) -> dict[st
     Parameters
     ----------
     evaluation
-        Of which the scores are.
+        The evaluation with the scores.
     metrics
-        Those that are asked for; all if there are none.
+        The metrics asked for; all if empty.
     """
     calls = {name: estimate.metric for name, estimate in evaluation.estimates.items()}
     requested = [str(metric) for metric in parse_metrics(metrics, evaluation.settings.defaults)] or [*calls]
@@ -238,14 +238,14 @@ class _Costs:
 
 @dataclass(frozen=True)
 class RejectionCurve:
-    """Error rate of the rows that are kept when the least sure ones are rejected.
+    """Error rate of the kept rows when the least sure ones are rejected.
 
     Attributes
     ----------
     rejected
         (p,) share of the weight that is rejected, ascending from 0.
     error_rate
-        (p,) share of the kept weight whose predicted class is not the label.
+        (p,) share of the kept weight with a predicted class other than the label.
     promised
         (p,) one minus the mean confidence of the kept rows: the error rate if they were calibrated.
     low, high
@@ -307,7 +307,7 @@ class PrecisionRecall:
     threshold
         (p,) scores from which the class is predicted, the highest first.
     recall, precision
-        (p,) at those.
+        (p,) at these shares.
     frequency
         Of the class: the precision of random scores.
     """

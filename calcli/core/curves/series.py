@@ -83,7 +83,7 @@ class Forest:
         return self.is_apart(name, metric) or self.is_miscalibrated(name, metric)
 
     def shown(self, limit: int) -> list[str]:
-        """Return slices, the worst first; of more than so many those marked and the worst."""
+        """Return slices, the worst first; beyond a limit the marked ones and the worst."""
         order = self.worst_first
         chosen = [name for name in order if any(self.is_marked(name, metric) for metric in self.overall)]
         names = set([*chosen, *(name for name in order if name not in chosen)][:limit])
@@ -91,7 +91,7 @@ class Forest:
 
     @property
     def worst_first(self) -> list[str]:
-        """Names of the slices, the worst by the first metric first, those of few rows last."""
+        """Names of the slices, the worst by the first metric first, slices of few rows last."""
         return sorted(self.slices, key=self._rank)
 
     def thin(self, name: str) -> bool:
@@ -130,7 +130,7 @@ class Forest:
 
 
 def keep_slices(evaluation: Evaluation, columns: Sequence[str], expressions: Sequence[str]) -> None:
-    """Have an evaluation keep what its slices say, for `forest`, whose parameters these are.
+    """Make an evaluation keep the results of its slices, for `forest`, which describes the parameters.
 
     Raises
     ------
@@ -167,7 +167,7 @@ def forest(evaluation: Evaluation, columns: Sequence[str], expressions: Sequence
     evaluation
         Of all rows; it has the metrics.
     columns
-        By whose values the rows are sliced.
+        Columns with values that make slices.
     expressions
         The metrics, canonical.
 
@@ -192,7 +192,7 @@ NARROWEST = {"moving": 3, "savgol": 5}
 
 @dataclass(frozen=True)
 class ScoreSet:
-    """Metrics of one system that are comparable: 0 is perfect, 1 the best constant system.
+    """Comparable metrics of one system: 0 is perfect, 1 the best constant system.
 
     Attributes
     ----------
@@ -247,7 +247,7 @@ def score_sets(systems: Mapping[str, Mapping[str, Estimate]], *, named: bool = F
     systems
         Estimates of each system, by canonical expression.
     named
-        Whether all of them are to be drawn.
+        Whether to draw all of them.
 
     Raises
     ------
@@ -286,7 +286,7 @@ class Course:
     line
         (E,) the line drawn through them.
     best
-        Index of the best value; None of p-values, of which none is.
+        Index of the best value; None for p-values, which have no best.
     chosen
         Index of what another set chose.
     run
@@ -304,7 +304,7 @@ class Course:
 
     @property
     def marked(self) -> int | None:
-        """What is marked: what another set chose, else the best value."""
+        """The place to mark: the one another set chose, else the best value."""
         return self.best if self.chosen is None else self.chosen
 
     def tables(self) -> Tables:
@@ -322,7 +322,7 @@ class Courses:
     Attributes
     ----------
     courses
-        Of each metric, those of the series, by canonical expression; of p-values as "p of" the metric.
+        For each metric its series, by canonical expression; for p-values as "p of" the metric.
     numbered
         Whether the names of the files say their numbers; else they are counted in the order given.
     """
@@ -365,15 +365,15 @@ def courses(
     p_values
         Whether calibration errors are followed by their p-values if calibrated.
     runs
-        Whether folders, or those that the folders of series lie in, are runs of one model.
+        Whether folders, or the parents of the series' folders, are runs of one model.
     chosen
         The number that another set chose, of each run by its folder, or of all series as "".
 
     Raises
     ------
     UsageError
-        If no metric is left: those that have no better and worse, or no finite value, are left out. If files
-        of a folder have the same number, or what was chosen is not there.
+        If no metric remains: a metric without better and worse, or without a finite value, is left out. If
+        files of a folder have the same number, or what was chosen is not there.
     """
     smooth, _ = smoother(smoothing)
     paths, every = list(systems), list(systems.values())
@@ -451,14 +451,14 @@ def smoother(text: str) -> tuple[Callable[[Doubles], Doubles], int]:
 
 
 def moving(value: Doubles, window: int) -> Doubles:
-    """Return the mean of each value and its neighbors, as many before it as after it; the ends stay."""
+    """Return the mean of each value and the same number of neighbors on each side; the ends stay."""
     place = np.arange(len(value))
     half = np.minimum(window // 2, np.minimum(place, place[::-1]))
     return np.array([value[n - width : n + width + 1].mean() for n, width in enumerate(half)])
 
 
 def savgol(value: Doubles, window: int) -> Doubles:
-    """Return the cubic least-squares fit around each value, at the ends that of the last window."""
+    """Return the cubic least-squares fit around each value, at the ends the fit of the last window."""
     half = window // 2
     powers = np.vander(np.arange(-half, half + 1.0), DEGREE + 1, increasing=True)
     fit = powers @ np.linalg.pinv(powers)  # (window, window): each fitted value of the values of a window

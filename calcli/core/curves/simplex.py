@@ -42,7 +42,7 @@ class Simplex:
     share
         (m,) share of the weight.
     count
-        (m,) rows, none of them 0.
+        (m,) rows, each at least 1.
     beyond
         (m,) whether the frequencies are farther from the prediction than chance explains.
     borders
@@ -79,8 +79,8 @@ def simplexes(problem: VectorProblem, binning: int | Recursive | None = TRIANGLE
     problem
         Three or four outcomes, as of `outcomes`.
     binning
-        How many triangles of equal size, a square number, and for the whole of four outcomes bins of the same
-        side; or recursive bins that follow the data, about as many if None.
+        Number of triangles of equal size, a square number, and for the whole of four outcomes bins of the
+        same side; or recursive bins that follow the data, of about this number if None.
 
     Returns
     -------
@@ -117,7 +117,7 @@ def outcomes(evaluation: Evaluation, lens: str = "canonical") -> VectorProblem:
     Parameters
     ----------
     evaluation
-        Whose rows are looked at.
+        The rows to look at.
     lens
         The outcomes: "canonical" for the classes, "largest-2" or "largest-3", or the name of groups.
 
@@ -177,7 +177,7 @@ def _simplex(problem: VectorProblem, binning: int | Recursive | None) -> Simplex
 
 
 def _beyond(bins: Bins, heaviest: float) -> NDArray[np.bool_]:
-    """Tell which bins have an outcome whose gap exceeds chance, corrected for all outcomes of all bins."""
+    """Tell which bins have an outcome with a gap beyond chance, corrected for all outcomes of all bins."""
     shape = bins.score.shape
     count, weight = np.broadcast_to(bins.count, shape), np.broadcast_to(bins.weight, shape)
     beyond = beyond_chance(Bins(count, weight, bins.score, bins.outcome), heaviest)

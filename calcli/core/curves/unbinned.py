@@ -71,9 +71,9 @@ class Cumulative:
 def cumulative(problem: Problem, lens: str = "top-1", knots: int = KNOTS) -> Cumulative:
     """Return the cumulative curves of an ordered problem (Gupta et al. 2021, fig. 1).
 
-    The slopes are those of a spline of so many knots. Of many distinct scores some 800 are kept, among them
-    the one where the sums differ most and those of many rows. Rows of equal scores have one slope: it is
-    told where they begin and where they end.
+    The slopes come from a spline with `knots` knots. Of many distinct scores some 800 are kept, among them
+    the one where the sums differ most and the scores of many rows. Rows of equal scores have one slope, given
+    where they begin and where they end.
     """
     ends, rows = problem.run_ends, _rows_of_runs(problem)
     gap = problem.cumulative_gap()
@@ -123,7 +123,7 @@ def _sums_at(values: Doubles, ends: NDArray[np.intp]) -> Doubles:
 def _slope(share: Doubles, gap: Doubles, knots: int) -> Doubles:
     """Return the slope of the least-squares spline through the gap, as the mean over each step.
 
-    A step whose weight is lost in rounding has the slope of the one before it.
+    A step with a weight lost in rounding has the slope of the one before it.
     """
     grid, at = np.linspace(0, 1, POINTS), even_knots(knots)
     heights = np.linalg.lstsq(spline_basis(grid, at, "natural"), np.interp(grid, share, gap))[0]
@@ -246,9 +246,9 @@ def kernel_curve(problem: Problem, lens: str, draws: int, rng: np.random.Generat
 
     It is the score plus the smoothed gap, outcome minus score, clipped to [0, 1]: smoothing the gap in place
     of the outcome keeps calibrated curves on the diagonal however wide the kernel is. The bandwidth is the
-    one of least Brier score when each row is left out in turn (leave-one-out cross-validation; Stone 1974).
-    A bandwidth that fits the calibration error, as that of the smooth one, does not fit the curve. Where the
-    kernel holds fewer than ten rows, they do not tell it.
+    one of least Brier score when each row is left out in turn (leave-one-out cross-validation; Stone 1974). A
+    bandwidth that fits the calibration error, such as the one of the smooth error, does not fit the curve.
+    Where the kernel holds fewer than ten rows, they do not tell it.
 
     Parameters
     ----------
@@ -311,7 +311,7 @@ def _kernel(distance: Doubles, bandwidth: float) -> Doubles:
 def _cuts(problem: Problem) -> NDArray[np.intp]:
     """Return the positions of some two thousand runs of nearly equal scores.
 
-    They have about as many rows each, but the nearer to an end the fewer: there few rows make a block.
+    They have about equally many rows each, but the nearer to an end the fewer: there few rows make a block.
     """
     ends = np.append(0, problem.run_ends)
     last = len(ends) - 1
@@ -328,7 +328,7 @@ class _CutSums:
     full
         Which cells have rows.
     rows, weight, hits, score, row_weight
-        (c,) rows, their weight and that of those with the outcome, mean score, and mean weight of a row.
+        (c,) rows, their weight and the weight of rows with the outcome, mean score, and mean weight of a row.
     """
 
     def __init__(self, problem: Problem, cuts: NDArray[np.intp]) -> None:

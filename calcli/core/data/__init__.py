@@ -1,1 +1,1 @@
-"""Predictions and what is done to their rows before anything is estimated."""
+"""Predictions, and the preparation of their rows before anything is estimated."""

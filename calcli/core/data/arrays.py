@@ -49,7 +49,7 @@ def batch_sizes(number: int, size: int, limit: int) -> Iterator[int]:
 
 
 def label_sums(labels: Array, weights: Floats | None, n_classes: int, hit: Array | None = None) -> Array:
-    """Return (K,) numbers of the rows of each label, or sums of their weights; only of those that are hits.
+    """Return (K,) numbers of the rows of each label, or sums of their weights; with `hit`, of hits only.
 
     To choose the labels of hits would take several times as long.
     """
@@ -92,7 +92,7 @@ def row_max(scores: Floats) -> Floats:
 def row_sums(table: Floats) -> Floats:
     """Return the sum of each row, (N, 1), in the precision of the table.
 
-    A product with ones rounds a row by its place among the others, so that equal rows would not stay equal.
+    A product with ones rounds a row by its place among the others: equal rows would not stay equal.
     """
     if table.shape[1] >= FEW:
         return np.einsum("ij->i", table)[:, None]
@@ -130,8 +130,8 @@ def log_softmax(scores: Array) -> Floats:
     Parameters
     ----------
     scores : array (N, K)
-        Logits or log-probabilities; -inf is a probability of exactly 0 and stays so.
-        What is 1e30 behind becomes one, as where a class is masked by the lowest number there is.
+        Logits or log-probabilities; -inf is a probability of exactly 0 and stays so. A log-probability below
+        -1e30 becomes -inf, as where the lowest number there is masks a class.
 
     Returns
     -------
@@ -176,7 +176,7 @@ WIDEST = 14.0  # log-odds: scores beyond, about one in a million, count as there
 
 
 def log_odds(score: Doubles) -> Doubles:
-    """Return log-odds, those beyond one in a million as there."""
+    """Return log-odds, limited to one in a million at both ends."""
     least = 1 / (1 + np.exp(WIDEST))
     inner = np.clip(score, least, 1 - least)
     return np.log(inner / (1 - inner))
@@ -188,7 +188,7 @@ def from_log_odds(value: Doubles) -> Doubles:
 
 
 class Stream(IntEnum):
-    """Uses of chance. Those that share a number never meet in one estimate: they need not be independent."""
+    """Uses of chance. Streams with one number never meet in one estimate: they need not be independent."""
 
     FITS = 0  # cross-validation inside a fit
     SUBSETS = 0  # of the rows that are fitted to

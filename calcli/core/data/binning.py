@@ -64,9 +64,9 @@ def edge_cuts(ordered: Floats, edges: NDArray[np.float64]) -> NDArray[np.intp]:
 def equal_mass_cuts(ordered: Floats, bins: int, weights: Floats | None = None) -> NDArray[np.intp]:
     """Return the positions that part ascending values into bins of about equal counts or weights.
 
-    The sizes are those of `numpy.array_split`, also of weights that are multiples of one number, which are
-    counts of equal rows; a cut inside a run of equal values moves to the end of the run, and cuts that meet
-    are one, so that there may be fewer bins than asked for.
+    The sizes follow `numpy.array_split`, also for weights that are multiples of one number, which count equal
+    rows; a cut inside a run of equal values moves to the end of the run, and cuts that meet become one: there
+    may be fewer bins than asked for.
 
     Returns
     -------
@@ -134,7 +134,7 @@ def recursive_cuts(
 ) -> NDArray[np.intp]:
     """Return the positions that part ascending values at their mean, again and again while bins are large.
 
-    A bin of at least `min_rows` values that are not all equal is split: those below the mean go to one side
+    A bin of at least `min_rows` values, not all equal, is split: the values below the mean go to one side
     (Vaicenavicius et al. 2019, appendix B). `counts` tells how many rows have each value, if not one.
     """
     before = None if counts is None else np.append(0, np.cumsum(counts))

@@ -92,7 +92,7 @@ class Block:
             self.log_prob = label_shift - log_total
 
     def per_row(self, values: Floats) -> Floats:
-        """Shape one value a row, or one for all, so that it broadcasts against `exp`."""
+        """Shape one value a row, or one for all rows, to broadcast against `exp`."""
         return values if self.class_axis == 0 or values.ndim == 0 else values[:, None]
 
     def sum_classes(self, table: Floats) -> Floats:
@@ -131,7 +131,7 @@ class Block:
 
     @cached_property
     def confidence(self) -> Floats:
-        """(n,) largest probability; of answers, that of being right."""
+        """(n,) largest probability; for answers the probability of being right."""
         return self.column(1) if self._of_answers else self.top / self.total
 
     @cached_property
@@ -152,7 +152,7 @@ class Block:
 
     @cached_property
     def _tied(self) -> NDArray[np.intp]:
-        """Rows whose largest probability is shared by two classes or more."""
+        """Rows with a largest probability that two classes or more share."""
         if self._of_answers:
             return np.empty(0, np.intp)  # nothing is predicted
         if np.count_nonzero(self._is_top) == len(self.labels):
@@ -161,7 +161,7 @@ class Block:
 
     @property
     def tied_rows(self) -> int:
-        """Number of rows whose largest probability is shared by two classes or more."""
+        """Number of rows with a largest probability that two classes or more share."""
         return len(self._tied)
 
     @cached_property
@@ -257,7 +257,7 @@ class Collector(Protocol):
     """Something that gathers statistics during the pass."""
 
     def add(self, block: Block) -> None:
-        """Take what is needed from one block, in their order; the block is gone afterwards."""
+        """Collect from one block; blocks come in order, and the block is gone afterwards."""
 
 
 def blocks(predictions: Predictions, precision: Precision = "auto") -> Iterator[Block]:

@@ -31,7 +31,7 @@ class MergedScores(DerivedScores):
         return self.source.shape[0], 2
 
     def blocks(self, rows: int) -> Iterator[Floats]:
-        """Yield blocks of the score of the rest, of summed probability, and that of the class."""
+        """Yield blocks of two scores: of the rest, with summed probability, and of the class."""
         for block in self.source.blocks(rows):
             yield merged(block, self.own, self.kind)
 
@@ -112,7 +112,7 @@ class Priors:
         Raises
         ------
         UsageError
-            If they are not for those classes, or are not probabilities.
+            If the priors are for other classes, or are not probabilities.
         """
         if not self.values:
             return np.full(len(classes), 1 / len(classes))
@@ -165,13 +165,13 @@ class ShiftedScores(DerivedScores):
 def at_priors(predictions: Predictions, settings: Settings) -> Predictions:
     """Return predictions with rows weighted and posteriors moved to the class priors that settings name.
 
-    A row of class k is weighted by prior_k / frequency_k, so that every mean over rows becomes what it would
-    be under those priors (Ferrer & Ramos 2024, appendix A); posteriors are moved as by `prior_shift`.
+    A row of class k has weight prior_k / frequency_k: every mean over rows becomes the mean under the new
+    priors (Ferrer & Ramos 2024, appendix A); posteriors are moved as by `prior_shift`.
 
     Raises
     ------
     InputError
-        If a class that is to occur has no rows.
+        If a class with a positive prior has no rows.
     UsageError
         If the priors do not fit the classes, or posteriors are to be moved to or from a prior of 0.
     """
@@ -211,7 +211,8 @@ def _weighted(predictions: Predictions, priors: ClassPriors, frequency: NDArray[
 def prior_shift(classes: Sequence[str], old: Floats, new: Floats) -> NDArray[np.float64]:
     """Return the (K,) logarithms of new over old class priors (Saerens et al. 2002, equation 4).
 
-    Posteriors times these factors, divided by their sum, are those of a system trained at the new priors.
+    Posteriors times these factors, divided by their sum, are the posteriors of a system trained at the new
+    priors.
 
     Parameters
     ----------
@@ -329,7 +330,7 @@ class ChosenColumns(Mapping[str, Array]):
 
 
 def select(predictions: Predictions, chosen: NDArray[np.bool_]) -> Predictions:
-    """Return the chosen rows, (N,) booleans, as predictions that are read like the whole."""
+    """Return the chosen rows, (N,) booleans, as predictions read in the same way."""
     return replace(
         predictions,
         scores=ChosenScores(predictions.scores, chosen),
@@ -367,8 +368,8 @@ def counted(predictions: Predictions) -> Predictions:
 def select_each(predictions: Predictions, numbers: NDArray[np.intp]) -> Iterator[Predictions]:
     """Yield the rows of each number, from 0, as predictions of their own.
 
-    The scores of as many as fit into memory are read together, so that a file is read once, however many
-    slices it has, if it is no larger than that.
+    Slices are read together as far as their scores fit into memory: a file is read once, however many slices
+    it has, if it is no larger than memory.
 
     Parameters
     ----------
@@ -393,7 +394,7 @@ def select_each(predictions: Predictions, numbers: NDArray[np.intp]) -> Iterator
 
 
 def _fitting(sizes: Iterable[int], limit: int) -> Iterator[tuple[int, int]]:
-    """Yield ranges of consecutive numbers whose sizes add up to `limit` at most, or that are one alone."""
+    """Yield ranges of consecutive numbers with sizes that add up to `limit` at most, or single numbers."""
     start = last = total = 0
     for last, size in enumerate(sizes):
         if last > start and total + size > limit:
@@ -439,8 +440,8 @@ def slice_numbers(predictions: Predictions, column: str) -> tuple[list[Slice], N
 def slice_names(values: Array) -> NDArray[np.str_]:
     """Return (N,) what the slice of each row is called, if it is sliced by these values.
 
-    A value has one name, whatever its type: 1.0 is 1, a time without a time of day is a date, and what is
-    missing is empty.
+    A value has one name, whatever its type: 1.0 is 1, a time without a time of day is a date, and a missing
+    value is empty.
     """
     names, codes = _names(values)
     return names[codes]
@@ -457,7 +458,7 @@ def _names(values: Array) -> tuple[NDArray[np.str_], NDArray[np.intp]]:
 
 
 def _time(text: str) -> str:
-    """Return a time without the zeros that it ends with, of which its resolution has more or fewer."""
+    """Return a time without its final zeros, which its resolution decides."""
     seconds, _, fraction = text.partition(".")
     fraction = fraction.rstrip("0")
     return f"{seconds}.{fraction}" if fraction else seconds.removesuffix("T00:00:00")
@@ -478,7 +479,7 @@ def column_to_slice(predictions: Predictions, name: str) -> Array:
 
 
 def _texts(values: Array) -> NDArray[np.str_]:
-    """Return values as text, that of missing ones empty, whatever the type of their column."""
+    """Return values as text, with empty text for missing ones, whatever the type of their column."""
     values = values + 0.0 if values.dtype.kind == "f" else values  # -0 is 0
     missing = values != values  # nan and NaT
     if values.dtype == object:

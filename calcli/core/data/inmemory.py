@@ -33,7 +33,7 @@ def rounding_of(block: Floats) -> tuple[float, str]:
     """Return how far rows may sum from one, and what rounding explains that where they do.
 
     Numbers rounded to d decimals are off by at most half a unit each, their sum has a standard deviation of
-    sqrt(K / 12) units; those of bfloat16 have a relative error of 2^-9.
+    sqrt(K / 12) units; bfloat16 has a relative error of 2^-9.
     """
     if block.shape[1] < 2 or not np.isfinite(block).all() or sums_to_one(block).all():
         return TOLERANCE, ""
@@ -80,7 +80,7 @@ def first_rows(scores: Floats) -> Floats:
 def percentages(block: Floats) -> bool:
     """Return whether scores are percentages: most rows of several sum to 100, give or take one.
 
-    One score a row: all are at most 100, and most of them above 1.
+    One score a row: all are at most 100, and most are above 1.
     """
     if not (block.min() >= 0 and block.max() <= 100 * (1 + ROUNDING)):
         return False
@@ -91,7 +91,7 @@ def percentages(block: Floats) -> bool:
 
 
 def two_columns(second: Floats, kind: Kind, pair: Floats) -> Floats:
-    """Write both classes' scores, each class contiguous, from those of the second; return (n, 2)."""
+    """Write both classes' scores, each class contiguous, from the second class; return (n, 2)."""
     pair[1] = second
     if kind == "probs":
         _subtract_from_one(second, pair[0])
@@ -104,7 +104,7 @@ def two_columns(second: Floats, kind: Kind, pair: Floats) -> Floats:
 
 
 def _subtract_from_one(probs: Floats, out: Floats) -> None:
-    """Write 1 - p, in as many decimals as p has, if these are no more than its type tells apart.
+    """Write 1 - p, with the decimals of p, unless its type cannot tell these apart.
 
     1 - 0.07 is 0.9299999999999999 in double precision, and would be no tie with a 0.93 of another row.
     """
@@ -116,8 +116,8 @@ def _subtract_from_one(probs: Floats, out: Floats) -> None:
 def as_array(values: Any, called: str) -> Array:
     """Return what Python has in memory as an array.
 
-    Objects become what a list of them would: numbers, truth or text. Where some are missing, numbers are
-    floats, those nan, and text stays objects, those None.
+    Objects become numbers, truth or text, as a list of them would. Where some are missing, numbers are floats
+    with nan, and text stays objects with None.
 
     Parameters
     ----------

@@ -21,7 +21,7 @@ Called = Kind | Literal["percent"]
 
 
 def called(kind: Kind, percent: bool) -> Called:
-    """Return what `--kind` calls scores that are of a kind once percentages are divided by 100."""
+    """Return what `--kind` calls scores of a kind, given whether percentages were divided by 100."""
     return "percent" if percent else kind
 
 
@@ -142,14 +142,14 @@ class Provenance:
     repeats
         How rows depend on each other, as far as columns show it: values of identifiers that repeat, copies.
     by_ranking
-        Of one score whose class nothing but the ranking says: which it is taken for, and the options that
-        say it; else "".
+        For one score with a class that only the ranking tells: the class taken, and the options that say it;
+        else "".
     considered
         Columns or arrays that might have been the scores, and why they are not.
     chosen
         How the user named the scores; None if they were found.
     parts
-        Number of files whose rows were put together.
+        Number of files put together.
     percent
         Whether the scores were percentages.
     turned
@@ -160,7 +160,7 @@ class Provenance:
     left
         Numbers of the rows where they are stored, if some were left out; else empty.
     sampled_from
-        How many rows there were, if these are a sample of them; else 0.
+        The number of all rows, if these are a sample; else 0.
     outcomes
         What there is in place of probabilities: "outcomes", right or wrong; "grades" in [0, 1]; or
         "predictions", the predicted classes; "" for probabilities.
@@ -193,7 +193,7 @@ class Provenance:
 
     @property
     def joined(self) -> str:
-        """Words behind the number of rows: of files that were put together, or rows that are a sample."""
+        """Words behind the number of rows: of joined files, or of a sample."""
         if self.sampled_from:
             return f" sampled from {self.sampled_from:,}"
         return f" in {self.parts:,} files, parts of one data set" if self.parts > 1 else ""
@@ -211,9 +211,9 @@ class Provenance:
 class Predictions:
     """A classifier's saved scores with the labels they are judged by.
 
-    Answers that are right or wrong are predictions of the two classes "wrong" and "right", whose second score
-    is the confidence. Without probabilities it is the outcome itself, or the grade; predicted classes have
-    the score 1, and all others 0.
+    Answers, right or wrong, are predictions of the two classes "wrong" and "right", with the confidence as
+    second score. Without probabilities it is the outcome itself, or the grade; predicted classes have the
+    score 1, and all others 0.
 
     Attributes
     ----------
@@ -322,7 +322,7 @@ class Predictions:
 
     @property
     def of_options(self) -> bool:
-        """Whether the classes are the options of questions, of which some have fewer: only their places."""
+        """Whether the classes are the options of questions, some with fewer options: only their places."""
         return self.classes == option_names(self.n_classes)
 
     def column_if(self, name: str | None) -> Array | None:
@@ -347,14 +347,14 @@ class Predictions:
 
 
 def require_classes(predictions: Predictions, classes: tuple[str, ...], owner: str) -> None:
-    """Raise an InputError if predictions have other classes than those of some owner, or another order.
+    """Raise an InputError if predictions have other classes than some owner, or another order.
 
     Parameters
     ----------
     predictions
-        What is looked at.
+        The predictions to check.
     classes, owner
-        The names expected, and whose they are.
+        The names expected, and their owner.
     """
     if predictions.classes == classes:
         return

@@ -31,7 +31,7 @@ def cores() -> int:
 
 
 def processes_for(scores: int, jobs: int, workers: int | None, held: int = 0, gains: int = GAINS) -> int:
-    """Return how many processes do some jobs: as many as said, or a core each where that is faster.
+    """Return the number of processes for some jobs: the number given, or one a core where that is faster.
 
     Parameters
     ----------

@@ -103,7 +103,7 @@ class Units:
         return float(weight.sum() ** 2 / np.square(weight).sum())
 
     def drawn(self, rng: np.random.Generator) -> Positions:
-        """Return the rows of as many units as there are, drawn with replacement."""
+        """Return the rows of units drawn with replacement, the number of units unchanged."""
         numbers = rng.integers(0, self.number, self.number)
         if self.single:  # in order, without a sort
             return np.repeat(np.arange(self.number), np.bincount(numbers, minlength=self.number))
@@ -117,7 +117,7 @@ class Units:
     def dealt(self, number: int) -> Units:
         """Return fewer units, into which these are dealt by the hash of a row's number or a cluster's name.
 
-        The order of a file then means nothing, and what is the same in paired files falls into the same deal.
+        The order of a file then means nothing, and equal rows of paired files fall into the same deal.
         """
         if number == self.number:
             return self
@@ -128,7 +128,7 @@ class Units:
         return Units(self.rows, number, deals if self.codes is None else deals[self.codes])
 
     def dealt_if_many(self) -> Units:
-        """Return these units, or where they are many, deals of them."""
+        """Return these units, or, where there are many, deals of units."""
         return self if self.number <= UNIT_LIMIT else self.dealt(GROUPS)
 
 
@@ -145,9 +145,9 @@ def require_clusters(predictions: Predictions, column: str | None) -> None:
     Parameters
     ----------
     predictions
-        Rows, or what is left of them.
+        Rows, or a state of them.
     column
-        Whose values are the clusters; None if rows depend on no other.
+        Column with the clusters as values; None if rows depend on no other.
     """
     if column is not None and predictions.has_rows:
         require_values(

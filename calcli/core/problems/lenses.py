@@ -33,14 +33,14 @@ class Partition(NamedTuple):
 
 @dataclass(frozen=True)
 class Splits:
-    """How bins were split: a binary tree, whose leaves are the bins.
+    """How bins were split: a binary tree with the bins as leaves.
 
     Attributes
     ----------
     dimension, threshold
         (m - 1,) of each split: values of that dimension below the threshold go to one side.
     below, above
-        (m - 1,) what is on each side: the number of a split, or -1 minus the number of a bin.
+        (m - 1,) the node on each side: the number of a split, or -1 minus the number of a bin.
     """
 
     dimension: NDArray[np.intp]
@@ -158,7 +158,7 @@ class VectorProblem:
     weights
         (n,) row weights, or None.
     names
-        d names of the outcomes, by which regions are told.
+        d names of the outcomes, which regions refer to.
     """
 
     probs: Floats
@@ -167,7 +167,7 @@ class VectorProblem:
     names: Sequence[str] = ()
 
     def in_region(self, region: str, owner: str) -> VectorProblem:
-        """Return the rows in a region of the largest probability, as "0.8..1", or of those of outcomes.
+        """Return the rows in a region of the largest probability, as "0.8..1", or of named outcomes.
 
         Raises
         ------
@@ -191,7 +191,7 @@ class VectorProblem:
         return inside
 
     def with_weight(self) -> VectorProblem:
-        """Return the rows that count: without those of weight 0."""
+        """Return the rows that count: rows with a weight above 0."""
         return self if self.weights is None or self.weights.all() else self._chosen(self.weights > 0)
 
     def of_top(self) -> VectorProblem:
@@ -222,7 +222,7 @@ class VectorLens:
     Attributes
     ----------
     names
-        Of the outcomes, d of them.
+        Names of the d outcomes.
     table
         Function of a block that returns (d, n) probabilities.
     outcome
@@ -260,7 +260,7 @@ def largest_lens(k: int) -> VectorLens:
 
 
 def group_lens(groups: Sequence[Sequence[int]]) -> VectorLens:
-    """Return the lens on groups of classes, each class number in one of them."""
+    """Return the lens on groups of classes, with each class number in one group."""
     group_of = np.empty(sum(map(len, groups)), np.intp)
     for number, members in enumerate(groups):
         group_of[list(members)] = number
@@ -315,7 +315,7 @@ NUMBERED = ("top", "within-top", "class", "predicted", "largest")  # kinds of le
 
 
 class ScoredRows(NamedTuple):
-    """What is seen through a one-dimensional lens: (n,) scores, outcomes and weights, and of which rows."""
+    """The view through a one-dimensional lens: (n,) scores, outcomes and weights, and of the rows."""
 
     score: Floats
     outcome: Array
@@ -323,13 +323,13 @@ class ScoredRows(NamedTuple):
     rows: Positions | None = None
 
     def at(self, places: Positions) -> ScoredRows:
-        """Return some of them."""
+        """Return a subset."""
         weights = None if self.weights is None else self.weights[places]
         rows = places if self.rows is None else self.rows[places]
         return ScoredRows(self.score[places], self.outcome[places], weights, rows)
 
     def within(self, region: str) -> ScoredRows:
-        """Return those whose score lies in a region such as "0.8..1"; "all" for every row."""
+        """Return the rows with a score in a region such as "0.8..1"; "all" for every row."""
         low, high = map(np.float64, region_ends(region))  # not to be rounded to single precision
         return self.at(np.flatnonzero((self.score >= low) & ((self.score < high) | (high >= 1))))
 
@@ -343,7 +343,7 @@ class Lens:
     name
         As written in metric expressions.
     score, outcome
-        Names of the row statistics that are its score in [0, 1] and its outcome.
+        Names of the row statistics for its score in [0, 1] and its outcome.
     statistics
         How they are computed from a block.
     given
@@ -357,7 +357,7 @@ class Lens:
     given: str = ""
 
     def look(self, columns: Mapping[str, Array], weights: Floats | None) -> ScoredRows:
-        """Return what is seen of rows of these statistics and weights, in their order."""
+        """Return the view of rows with these statistics and weights, in their order."""
         every = ScoredRows(columns[self.score], columns[self.outcome], weights)
         return every.at(np.flatnonzero(columns[self.given])) if self.given else every
 
@@ -372,9 +372,9 @@ def find_lens(name: str, n_classes: int, groups: Groups | None = None) -> Lens |
     ----------
     name
         `top-1`, `top-r`, `within-top-r` (Gupta et al. 2021), `class-k`, `predicted-k` (`top-1` of the rows
-        whose predicted class is k; van de Waterlaat 2021, example 2.3.5), `canonical`, `largest-k` (the k
-        largest probabilities and the rest; Vaicenavicius et al. 2019, example 2.iii), or a name of groups. Of
-        two groups the score is the probability of the one that holds the first class (example 2.ii).
+        predicted as class k; van de Waterlaat 2021, example 2.3.5), `canonical`, `largest-k` (the k largest
+        probabilities and the rest; Vaicenavicius et al. 2019, example 2.iii), or a name of groups. Of two
+        groups the score is the probability of the one that holds the first class (example 2.ii).
     n_classes
         K.
     groups

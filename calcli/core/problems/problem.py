@@ -1,6 +1,6 @@
 """A score and an outcome for every row: the problem behind every one-dimensional error.
 
-Rows of the same score and outcome may be one entry, which stands for all of them.
+Rows of the same score and outcome may share one entry, which stands for them all.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ NamedBinning = Literal["equal-width", "equal-mass"]
 
 @dataclass(frozen=True)
 class Recursive:
-    """Bins that are split at their mean while they have at least so many rows."""
+    """Bins split at their mean while they have at least `min_rows` rows."""
 
     min_rows: int
 
@@ -91,7 +91,7 @@ class Problem:
 
     @cached_property
     def squared_weights(self) -> Floats:
-        """(n,) squared row weights, or sums of them."""
+        """(n,) squared row weights, or their sums."""
         if self.squares is not None:
             return self.squares
         return np.ones(len(self.score)) if self.weights is None else np.square(self.weights)
@@ -104,7 +104,7 @@ class Problem:
         return np.divide(self.squares, self.weights, out=np.zeros(len(self.score)), where=self.weights > 0)
 
     def within(self, low: float, high: float) -> Problem:
-        """Return the rows whose score lies in [low, high], in [low, high) below 1."""
+        """Return the rows with a score in [low, high], or in [low, high) below 1."""
         start, stop = edge_cuts(self.score, np.array([0.0, low, high, 1.0]))[1:3]
         stop = len(self.score) if high >= 1 else stop
         return self.at(slice(int(start), int(stop)))
@@ -117,7 +117,7 @@ class Problem:
         return Problem(self.score[rows], self.outcome[rows], weights, counts, squares)
 
     def in_region(self, region: str, owner: str) -> Problem:
-        """Return the rows whose score lies in a region such as "0.8..1"; "all" for every row.
+        """Return the rows with a score in a region such as "0.8..1"; "all" for every row.
 
         Raises
         ------
@@ -200,7 +200,7 @@ class Problem:
 
 
 def segment_sums(values: Array, cuts: NDArray[np.intp]) -> NDArray[np.float64]:
-    """Sum values between consecutive cuts, the last of which is their number, along the last axis."""
+    """Sum values between consecutive cuts along the last axis; the last cut is the number of values."""
     starts = cuts[:-1]
     if values.ndim == 1 and len(values) > LONG * len(starts):
         segments = (values[start:stop] for start, stop in pairwise(cuts.tolist()))
@@ -217,8 +217,8 @@ def segment_sums(values: Array, cuts: NDArray[np.intp]) -> NDArray[np.float64]:
 def ordered_problem(score: Floats, outcome: Array, weights: Floats | None = None) -> Problem:
     """Sort an induced problem by its score; rows of weight 0 are left out.
 
-    Without weights the outcome is packed below the bits of the score, so that one plain sort of integers
-    does it; non-negative floats sort like their bits.
+    Without weights the outcome is packed below the bits of the score, for one plain sort of integers;
+    non-negative floats sort like their bits.
     """
     if weights is not None:
         order = np.argsort(score, kind="stable")
@@ -254,7 +254,7 @@ class Blocks(NamedTuple):
     lower, upper : array (B,)
         Smallest and largest score in each block.
     hits : array (B,)
-        Weight of the rows whose outcome is 1.
+        Weight of the rows with outcome 1.
     weight : array (B,)
         Weight of all rows.
     """
@@ -293,7 +293,7 @@ def pav(score: Floats, outcome: Array, weight: Floats | None = None) -> Blocks:
 
 
 def isotonic_blocks(problem: Problem) -> Blocks:
-    """Return the isotonic fit of a problem whose rows are in ascending order of score; see `pav`."""
+    """Return the isotonic fit of a problem with rows in ascending order of score; see `pav`."""
     if problem.weights is None:
         start = _run_starts(problem)
         hits = np.add.reduceat(problem.outcome, start, dtype=np.float64)
@@ -312,8 +312,8 @@ def isotonic_blocks(problem: Problem) -> Blocks:
 def pool(hits: Doubles, weight: Doubles) -> tuple[Positions, Doubles, Doubles]:
     """Pool adjacent blocks until their frequencies increase strictly.
 
-    All chains of falling neighbors are merged at once while that removes many blocks; what is left is
-    pooled one by one, so that the time is linear whatever the data.
+    All chains of falling neighbors are merged at once while that removes many blocks; the remaining blocks
+    are pooled one by one, in linear time whatever the data.
 
     Parameters
     ----------

@@ -1,8 +1,8 @@
 """Cells of scores by the bits of min(p, 1 - p): as fine near 0 and 1 as in the middle, with sums that add up.
 
-A cell holds scores whose distances to the nearer of 0 and 1 differ by at most 1 in 2,048, or are below 2^-64.
-Its count and mean score stand for them. Equal-width bins have sums of their own, as few of their edges are
-those of cells.
+A cell holds scores with distances to the nearer of 0 and 1 that differ by at most 1 in 2,048, or lie below
+2^-64. Its count and mean score stand for them. Equal-width bins have sums of their own, as few of their edges
+are edges of cells.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ class ScoreCells:
         return cells
 
     def arrays(self) -> dict[str, Array]:
-        """Return what is stored of the cells, by name."""
+        """Return the stored arrays of the cells, by name."""
         filled = np.flatnonzero(self.count.any(axis=(1, 2)))
         tables = {name: table for name in NAMES if (table := getattr(self, name)) is not None}
         return {"cells": filled} | {
@@ -145,7 +145,7 @@ class ScoreCells:
     def spaced(self, rows: int) -> tuple[Doubles, NDArray[np.intp]]:
         """Return (m, 2) probabilities of two classes and (m,) labels: rows evenly spaced by score in each.
 
-        All rows, or `rows` of them, if the cells are of the second class and rows have no weights.
+        All rows, or `rows` of them, if the cells belong to the second class and rows have no weights.
         """
         labels, scores = [], []
         above = np.repeat([0, 1], CELLS)
@@ -161,7 +161,7 @@ class ScoreCells:
         return np.concatenate(scores, axis=1).T, np.concatenate(labels)
 
     def widths(self, side: int) -> Bins:
-        """Return the sums over equal-width bins of the scores, or of those of the first of two classes."""
+        """Return the sums over equal-width bins of the scores of the second class, or of the first one."""
         tables = self.bins, self.bins if self.bin_weight is None else self.bin_weight, self.bin_score
         if side == 0:
             count, weight, score = (table.sum(1) for table in tables)
@@ -221,7 +221,7 @@ def _of_likelier(table: Array) -> Array:
 
 
 def _add(table: Array | None, place: NDArray[np.signedinteger[Any]], values: Array | None = None) -> None:
-    """Add rows, or values, to the places of a table, of which only the first are filled as a rule."""
+    """Add rows, or values, to the places of a table; as a rule only the first places are filled."""
     assert table is not None
     sums = np.bincount(place, values)
     table.reshape(-1)[: len(sums)] += sums

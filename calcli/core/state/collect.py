@@ -1,4 +1,4 @@
-"""One pass over rows: what is needed of them becomes a state."""
+"""One pass over rows, which collects a state from them."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class RowKeys:
             self.first = first_number(start)
 
     def among(self, rows: Predictions, places: Array) -> RowKeys:
-        """Return those of the rows of a slice, which have places among these."""
+        """Return the keys of the rows of a slice, at these places."""
         ids = self._ids[places] if self._ids is not None else self.first + places
         return RowKeys(rows, self.key, None if self._keys is not None else ids)
 
@@ -78,7 +78,7 @@ class RowKeys:
         return of_keys(self._keys[rows], f"{self._path}: column {self.key}", rows.start)
 
     def of(self, block: Block) -> Array:
-        """Return those of the rows of a block."""
+        """Return the keys of the rows of a block."""
         return block.kept("ids", lambda _: self.ids(block.rows))
 
     def refuse_shared(self, hashes: Hashes) -> None:
@@ -101,7 +101,7 @@ def collect(
     keys: RowKeys | None = None,
     by: Sequence[str] = (),
 ) -> State:
-    """Return what is needed of rows.
+    """Collect the needs of an evaluation from rows.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ def collect(
     watch
         Called with the number of rows done.
     summed
-        Whether statistics are added up, and scores counted, so that no row is kept.
+        Whether statistics are added up, and scores counted, without keeping any row.
     keys
         What rows are known by, if the state is to be saved and merged; few rows are then kept as they are.
     by
@@ -193,7 +193,7 @@ def collect(
 
 
 def _of_few(rows: Predictions, head: Head, keys: RowKeys) -> State:
-    """Return the state that keeps rows, and of columns that are sliced by, what their slices are called."""
+    """Return the state that keeps rows, and the names of their slices for columns to slice by."""
     ids = keys.ids(slice(0, rows.n_rows))
     keys.refuse_shared(ids)
     columns = {name: slice_names(column_to_slice(rows, name)) for name in head.by}

@@ -1,4 +1,4 @@
-"""Merging: the states of parts become that of the whole, whose rows are summed up once they are many."""
+"""Merging: the states of parts become the state of the whole, which sums up rows once they are many."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def _of_rows(states: Sequence[State]) -> State:
 
 
 def _in_order(state: State, heads: Mapping[str, Head]) -> State:
-    """Return a merged state with its parts in an order that does not depend on that of merging."""
+    """Return a merged state with its parts in an order that does not depend on the order of merging."""
     unordered, keyed = state.parts, bool(state.head.key)
     order = sorted(range(len(unordered)), key=lambda n: (unordered[n].name, keyed and unordered[n].digest))
     ordered = tuple(unordered[n] for n in order)

@@ -68,9 +68,9 @@ class _Placed(NamedTuple):
     total
         (K,) sums of all probabilities.
     cells, prob, weights
-        Of those that are binned one by one: cells of the (K, bins) table, values and weights of their rows.
+        For entries binned one by one: cells of the (K, bins) table, values and weights of their rows.
     own, own_weights
-        (n,) cells of those of the labels, and the weights of the rows.
+        (n,) cells of the labels, and the weights of the rows.
     """
 
     total: Floats
@@ -183,9 +183,9 @@ class InputFacts:
     worst_row_sum
         The sum of probabilities farthest from one, as given (for logits: 1).
     zeros, ones
-        Elements that are exactly 0, rows that give one class exactly 1.
+        Elements of exactly 0, rows with exactly 1 for one class.
     tied_rows
-        Rows whose largest probability is shared by several classes.
+        Rows with a largest probability that several classes share.
     """
 
     def __init__(self, predictions: Predictions) -> None:
@@ -262,7 +262,7 @@ class Need(ABC):
 
     @property
     def statistics(self) -> Mapping[str, RowStatistic]:
-        """What is computed of every row, by name: functions of a block that return (n,) values."""
+        """Statistics computed for every row, by name: functions of a block that return (n,) values."""
         return {}
 
     @abstractmethod
@@ -332,7 +332,7 @@ class Scores(Need):
 
     @property
     def statistics(self) -> Mapping[str, RowStatistic]:
-        """Those of the lens."""
+        """The statistics of the lens."""
         return self.lens.statistics
 
     def missing_reason(self, state: State) -> str:
@@ -344,7 +344,7 @@ class Scores(Need):
 
 @dataclass(frozen=True)
 class ClassSums(Need):
-    """Sums over equal-width bins of every class's probability; those of two classes are scores of lenses."""
+    """Sums over equal-width bins of every class's probability; with two classes lenses give the scores."""
 
     bins: int
 
@@ -363,7 +363,7 @@ class ClassSums(Need):
 
     @property
     def in_cells(self) -> bool:
-        """Whether the edges of the bins are among those that cells of scores have sums of."""
+        """Whether the edges of the bins are among the edges for which score cells have sums."""
         return BINS % self.bins == 0
 
 
@@ -433,7 +433,7 @@ def through(name: str, rows: Predictions, settings: Settings, *, each: bool = Fa
 
 
 def all_probs(rows: Predictions) -> Vectors:
-    """Return the need of the probabilities of all classes, for what must put each of them in order."""
+    """Return the need of the probabilities of all classes, for metrics that must put each class in order."""
     return Vectors("canonical", canonical_lens(rows.n_classes))
 
 

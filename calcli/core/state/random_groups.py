@@ -26,7 +26,7 @@ def first_number(labels: Array) -> int:
 
 
 def mixed(values: Array) -> Hashes:
-    """Return a hash of each integer, of which every bit depends on all of its bits (Steele et al. 2014)."""
+    """Return a hash of each integer; every bit depends on all bits of the integer (Steele et al. 2014)."""
     hashes = values.astype(np.uint64) + np.uint64(0x632BE59BD9B4E019)
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         hashes = (hashes ^ (hashes >> np.uint64(shift))) * np.uint64(factor)
@@ -41,7 +41,7 @@ def of_keys(keys: Array, called: str, start: int = 0) -> Hashes:
     keys
         (n,) values of a column.
     called, start
-        Where they are, and the number of the first of them, for messages.
+        The column of the keys, and the number of the first row, for messages.
 
     Raises
     ------
@@ -76,7 +76,7 @@ class Statistic:
     infinite_weight
         The sum of their weights.
     first
-        The numbers of the first of them in the order of parts, where rows have numbers.
+        The numbers of the first such rows in the order of parts, where rows have numbers.
     """
 
     sums: Array
@@ -109,7 +109,7 @@ class RandomGroups:
     classes
         (groups, K) rows, or weight, of each class.
     by_class
-        (2, K) rows of each class, and the rows, or weight, of those that are predicted as it.
+        (2, K) rows of each class, and the rows, or weight, predicted as it.
     statistics
         By name.
     """
@@ -137,7 +137,7 @@ class RandomGroups:
     ) -> RandomGroups:
         """Return the sums of (n,) rows with these statistics, among which `hit` is.
 
-        Hashes are those of keys, or of the numbers that rows have. Digests tell which rows these are.
+        Hashes are of keys, or of the numbers of rows. Digests tell which rows these are.
         """
         n = len(labels)
         group = (hashes % np.uint64(GROUPS)).astype(np.intp)
@@ -204,5 +204,5 @@ class RandomGroups:
 
 
 def digests_of(labels: Array, hashes: Hashes) -> Hashes:
-    """Return (n,) hashes of row and label, whose sums depend on no order."""
+    """Return (n,) hashes of row and label, with sums that depend on no order."""
     return mixed(hashes + mixed(labels))

@@ -1,7 +1,7 @@
 """Rows in a state: all of few, of many a sample for what sums do not tell, bounded in bytes.
 
 The sample has the rows of the lowest hashes. Which rows of a union are in it depends on the union alone: all
-whose hash is below that of the first row that there is no room for.
+with a hash below the hash of the first row without room.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Rows(NamedTuple):
         (n, K) as they were given; in a sample in single precision, in double where some are too small or
         alike for that.
     columns
-        (n,) text by name, of columns whose values are slices; a sample has none.
+        (n,) text by name, for columns with slices as values; a sample has none.
     """
 
     ids: Array
@@ -76,7 +76,7 @@ class Sample:
     Attributes
     ----------
     room
-        How many of them there may be.
+        The largest number of rows.
     """
 
     def __init__(self, n_classes: int, weighted: bool) -> None:
@@ -89,7 +89,7 @@ class Sample:
         self._waiting = 0
 
     def add(self, hashes: Hashes, labels: Array, weights: Floats | None, scores: Array) -> None:
-        """Take (n,) rows, of which those are copied that may be among the lowest."""
+        """Take (n,) rows, and copy the ones that may be among the lowest."""
         low = np.arange(len(hashes))
         if self._below < ALL:
             low = np.flatnonzero(hashes < np.uint64(self._below))
@@ -114,14 +114,14 @@ class Sample:
         return ordered._replace(scores=_short(ordered.scores))
 
     def of(self, whole: Predictions) -> Predictions:
-        """Return the rows as predictions, like those that they are a sample of."""
+        """Return the rows as predictions, like the predictions they were sampled from."""
         rows = self.rows
         scores = ArrayScores(rows.scores, whole.kind, whole.scores.kind_reason)
         return Predictions(scores, rows.labels, whole.classes, rows.weights, provenance=whole.provenance)
 
     @property
     def below(self) -> int:
-        """What is above all hashes of the sample, and not above that of any other row."""
+        """A bound above all hashes of the sample, and not above the hash of any other row."""
         self._settle()
         return self._below
 
@@ -159,7 +159,7 @@ def _below(rows: Rows, hash: int) -> Rows:
 
 
 def _short(scores: Array) -> Array:
-    """Return scores in single precision, but for those that it makes 0 or coarse, or ties of.
+    """Return scores in single precision, or in double where single makes them 0, coarse or tied.
 
     1e-300 has a logarithm, and of 0.5 + 1e-9 and 0.5 - 1e-9 the first decides.
     """

@@ -32,11 +32,11 @@ class Part:
     name
         Of its file.
     rows
-        Their number; those of weight 0 do not count.
+        Their number; rows of weight 0 do not count.
     digest
-        Of what was kept of them.
+        The stored sums of the rows.
     first
-        The number of its first row, of which the others are counted.
+        The number of its first row, from which the others are counted.
     """
 
     name: str
@@ -69,8 +69,8 @@ class Head:
     clip
         Smallest probability of a label in the log-loss.
     lenses
-        By name, the statistics that are score and outcome of a one-dimensional lens, and which rows it looks
-        at ("" for all).
+        By name, the statistics that are score and outcome of a one-dimensional lens, and the statistic that
+        chooses its rows ("" for all).
     groups
         Class groups by name: the group of each class.
     key
@@ -78,7 +78,7 @@ class Head:
     percent
         Whether the stored scores were percentages.
     by
-        Columns of whose every value there is a state as well, or that few rows have.
+        Columns with a state for every value as well, or that few rows keep.
     """
 
     classes: tuple[str, ...]
@@ -99,7 +99,7 @@ class Head:
 
     @property
     def settings(self) -> Settings:
-        """Those that the state was made with."""
+        """The settings of the state."""
         precision: Precision = "single" if self.computed_in == "float32" else "double"
         return Settings(self.metrics, self.bins, precision=precision, clip=self.clip, groups=self.groups)
 
@@ -143,8 +143,8 @@ class Body:
     columns
         (n,) statistics by name, if they are kept row by row.
     sums, cells
-        What is kept of many rows: sums, and the score cells of each lens; those of the second of two classes
-        tell those of the first and of the likelier one.
+        What is kept of many rows: sums, and the score cells of each lens; the cells of the second of two
+        classes also give the first and the likelier one.
     sample
         Some of the rows themselves; None where it is not asked for.
     """
@@ -188,7 +188,7 @@ class Body:
     def _sum_lens(
         self, lens: str, columns: Mapping[str, Array], weights: Floats | None, second: bool
     ) -> None:
-        """Add rows to the cells of a lens, which may be that of the second of two classes."""
+        """Add rows to the cells of a lens, which may be the one of the second of two classes."""
         names = self._lenses[lens]
         score, outcome, inside = columns[names[0]], columns[names[1]], weights
         if names[2]:
@@ -217,7 +217,7 @@ class Body:
 
 @dataclass(frozen=True)
 class State:
-    """What is kept of predictions: few rows themselves, of more what was noticed, sums and cells.
+    """A summary of predictions: few rows themselves; for more rows facts, sums and cells.
 
     Attributes
     ----------
@@ -234,7 +234,7 @@ class State:
     body
         Statistics of the rows.
     slices
-        Of many rows the states of those of each value of columns, by column and value.
+        For many rows the state of each value of columns, by column and value.
     kept
         In a run, what only a pass over rows keeps.
     """
@@ -263,7 +263,7 @@ class State:
         return not self.missing_reason(needs)
 
     def missing_reason(self, needs: Iterable[Need]) -> str:
-        """Return why not all that is needed is told, as a clause; "" if it is."""
+        """Return why a need is not met, as a clause; "" if it is."""
         return next((reason for need in needs if (reason := need.missing_reason(self))), "")
 
 
@@ -285,7 +285,7 @@ class UnavailableRows:
 
 @dataclass(frozen=True)
 class UnavailableScores:
-    """Scores of which nothing is left but what they were."""
+    """Scores that are gone, with their shape and kind."""
 
     kind: Kind
     kind_reason: str
@@ -300,12 +300,12 @@ class UnavailableScores:
 
 @dataclass(frozen=True, eq=False)
 class StatePredictions(Predictions):
-    """Predictions of which a state is left, which has their rows if they are few.
+    """Predictions known by a state, which has their rows if they are few.
 
     Attributes
     ----------
     state
-        What is left.
+        The state.
     """
 
     state: State = field(kw_only=True)
@@ -335,7 +335,7 @@ def predictions_of(state: State, name: str = "a state", *, in_file: bool = False
 
 
 def names_rows(predictions: Predictions) -> bool:
-    """Tell whether rows have their places in a file; not those of slices or several parts of a state."""
+    """Tell whether rows have places in a file; slices and several parts of a state do not."""
     parts = predictions.state.parts if isinstance(predictions, StatePredictions) else ()
     return not parts or (len(parts) == 1 and bool(parts[0].digest))
 
