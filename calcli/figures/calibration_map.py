@@ -63,7 +63,7 @@ def make(evaluations: Evaluations, view: View) -> Made:
 
 
 def caption(results: Mapping[str, CalibrationMap], classes: Sequence[str] = ()) -> str:
-    """Say what is drawn."""
+    """Describe the figure."""
     map_ = next(iter(results.values()))
     scaled = ", both in log-odds" if map_.lens == "class-1" else ""
     text = words(map_.lens, classes)
@@ -84,7 +84,7 @@ def calibration_map(results: Mapping[str, CalibrationMap], classes: Sequence[str
     """Draw calibrated against uncalibrated score, and the frequencies in the data as circles.
 
     The area of a circle grows with the number of rows. Where rows of one score get different calibrated
-    scores, a band holds 90% of them.
+    scores, a band holds 90% of the rows.
 
     Parameters
     ----------

@@ -48,7 +48,7 @@ def _of(evaluation: Evaluation) -> ClassReliability:
 
 
 def caption(results: Mapping[str, ClassReliability]) -> str:
-    """Say what is drawn."""
+    """Describe the figure."""
     result_ = next(iter(results.values()))
     text = (
         f"For each class, observed frequency against predicted probability in {len(result_.edges) - 1} "
@@ -67,10 +67,9 @@ def caption(results: Mapping[str, ClassReliability]) -> str:
 def class_wise(results: Mapping[str, ClassReliability]) -> Figure:
     """Draw the reliability of every class, largest error first: up to 30 diagrams, else a heat map of gaps.
 
-    In the heat map only those gaps have a color that exceed chance, corrected for the number of cells.
+    In the heat map only gaps beyond chance have a color, corrected for the number of cells.
 
-    The classes of all systems are in the order of the first one, so that what stands at the same place can be
-    compared.
+    The classes of all systems are in the order of the first one: the same place shows the same class.
 
     Parameters
     ----------
@@ -155,14 +154,14 @@ def _counted(result: ClassReliability) -> str:
 
 
 def _parts(count: int, width: float, height: float) -> tuple[Figure, list[SubFigure]]:
-    """Return a figure with a part of that size, in inches, for each system: two of them side by side."""
+    """Return a figure with a part of this size, in inches, for each system, two side by side."""
     rows, columns = math.ceil(count / 2), min(count, 2)
     figure = new_figure(width * columns, height * rows + 0.25)
     return figure, list(figure.subfigures(rows, columns, squeeze=False).flat)
 
 
 def _range(results: Iterable[ClassReliability]) -> float:
-    """Return the gap at which colors saturate: that of few cells beyond chance, or others would be pale."""
+    """Return the gap at which colors saturate: few cells beyond chance exceed it, or others would be pale."""
     gaps_beyond = [np.abs(result.gap)[result.beyond_chance] for result in results]
     gaps = np.append(np.concatenate(gaps_beyond), 0)
     return max(LEAST_RANGE, float(np.quantile(gaps, 0.95)))

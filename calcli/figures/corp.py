@@ -70,7 +70,7 @@ def make_curves(kind: Callable[..., Curve], evaluations: Evaluations, view: View
 
 
 def caption(results: Mapping[str, Curve], seed: int, classes: Sequence[str] = ()) -> str:
-    """Say what is drawn."""
+    """Describe the figure."""
     curve = next(iter(results.values()))
     text = words(curve.lens, classes)
     score = text.said.partition(" ")[0]

@@ -56,7 +56,7 @@ def make(evaluations: Evaluations, view: View) -> Made:
 
 
 def caption(results: Mapping[str, Reliability], draws: int, seed: int, classes: Sequence[str] = ()) -> str:
-    """Say what is drawn."""
+    """Describe the figure."""
     result = next(iter(results.values()))
     text = words(result.lens, classes)
     return (

@@ -1,4 +1,4 @@
-"""Mean divergences from a fixed posterior: which of them are score divergences."""
+"""Mean divergences from a fixed posterior, some of them score divergences."""
 
 from __future__ import annotations
 

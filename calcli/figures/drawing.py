@@ -1,4 +1,4 @@
-"""From evaluations to figures: `draw` one, or write those that go with a report."""
+"""From evaluations to figures: `draw` one, or write the standard set of a report."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class Drawing:
     title
         What it is of.
     caption
-        What is to be seen, for those who cannot see it and for a paper: rows, bins, bands, draws, seed.
+        A description for a reader without the image and for a paper: rows, bins, bands, draws, seed.
     """
 
     figure: Figure
@@ -179,7 +179,7 @@ def draw(name: str, evaluations: Evaluations, view: View | None = None) -> Drawi
 
 
 def chance_note(figure: Figure, evaluations: Evaluations) -> str:
-    """Say below a figure, and in what is returned, if chance is that of other rows than these."""
+    """Say below a figure, and in its caption, if chance was drawn for other rows than these."""
     if _independent(evaluations):
         return ""
     footed(figure, "Chance: as if rows were independent and not weighted by their labels")
@@ -206,7 +206,7 @@ def _require_fitting(kind: FigureKind, evaluations: Evaluations, view: View) -> 
 
 
 def _refuse_classes(kind: FigureKind, lens: str) -> None:
-    """Raise a UsageError if a figure needs classes, and there are answers that are right or wrong."""
+    """Raise a UsageError if a figure needs classes, and the predictions are answers."""
     if kind.needs_classes:
         raise UsageError(f"the figure {kind.name}: {reason(kind)}")
     if lens not in (LENS, AUTO_LENS):
@@ -286,7 +286,7 @@ T = TypeVar("T")
 def through_lens(
     compute: Callable[[Evaluation, Problem], T], evaluations: Evaluations, view: View
 ) -> dict[str, T]:
-    """Return what is computed of each system from the problem of a view's lens and region."""
+    """Return the results of a function of each system's problem, by the lens and region of a view."""
     if view.lens.startswith("class-"):
         require_same_classes(evaluations)
     where = "" if view.region == "all" else f", {view.region}"
@@ -297,19 +297,19 @@ def through_lens(
 
 
 def zoomed(figure: Figure, view: View, height: tuple[float, float] | None = None) -> Figure:
-    """Return a figure whose axes show the region of a view alone, and of the vertical ones that height."""
+    """Return a figure with axes limited to the region of a view, the vertical ones to a height."""
     if view.region != "all":
         zoom(figure, region_ends(view.region), height)
     return figure
 
 
 def classes_of(evaluations: Evaluations) -> Sequence[str]:
-    """Return the class names of the first system, as they are said."""
+    """Return the class names of the first system, as texts show them."""
     return _said(next(iter(evaluations.values())))
 
 
 def shared_classes(evaluations: Evaluations) -> Sequence[str]:
-    """Return the class names that all systems have, as they are said; none if they differ."""
+    """Return the class names that all systems share, as texts show them; empty if they differ."""
     every = {_said(evaluation) for evaluation in evaluations.values()}
     return every.pop() if len(every) == 1 else ()
 

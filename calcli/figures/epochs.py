@@ -152,7 +152,7 @@ def _panel(axes: Axes, metrics: Sequence[Sequence[Course]], inches: float) -> No
 
 
 def _dots(line: Doubles) -> Look:
-    """Return a look that shows the points without a neighbor, of which a line shows nothing."""
+    """Return a look that shows the points without a neighbor, which a line does not show."""
     there = np.pad(np.isfinite(line), 1)
     alone = np.flatnonzero(there[1:-1] & ~there[:-2] & ~there[2:]).tolist()
     return {"marker": "o", "markersize": 3, "markevery": alone} if alone else {}

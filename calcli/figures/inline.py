@@ -43,7 +43,7 @@ class Area:
     texts
         What each says.
     around
-        Points that are added on every side.
+        Points to add on every side.
     """
 
     axes: Axes
@@ -76,7 +76,7 @@ def tell(
     texts
         What each of the n boxes says.
     around
-        Points that are added on every side.
+        Points to add on every side.
     """
     ends = [np.broadcast_to(np.asarray(end, np.float64), len(texts)) for end in (*x, *y)]
     corners = np.stack(ends, axis=-1).reshape(len(texts), 2, 2).transpose(0, 2, 1)
@@ -97,7 +97,7 @@ def tell_curves(
     quantity
         What the x axis is.
     curves
-        Ascending x of each system, and by what they are values there, of which nan tells nothing.
+        Ascending x of each system, and its values by name, with nan where there is none.
     """
     systems = [
         (
@@ -157,7 +157,7 @@ def inline_svg(figure: Figure, name: str, label: str) -> str:
     name
         Of the figure, unique within the page: what the element defines is called after it.
     label
-        What it shows, for those who cannot see it.
+        The description, for a reader without the image.
     """
     text = io.StringIO()
     with matplotlib.style.context(["default", STYLE]), warnings.catch_warnings():

@@ -42,7 +42,7 @@ def make(evaluations: Evaluations, view: View) -> Made:
 
 
 def caption(results: Mapping[str, Cumulative], knots: int, classes: Sequence[str] = ()) -> str:
-    """Say what is drawn, and the errors."""
+    """Describe the figure and the errors."""
     text = words(next(iter(results.values())).lens, classes)
     score = text.said.partition(" ")[0]
     described = "; ".join(f"{name}: {_found(result)}" for name, result in results.items())
@@ -66,8 +66,8 @@ def ks_graphs(results: Mapping[str, Cumulative], classes: Sequence[str] = ()) ->
     """Draw the four KS graphs, a row for each system (Gupta et al. 2021, fig. 1 and 2).
 
     a: sums of scores and of outcomes against the share of rows, lowest scores first; the largest distance
-    between the two curves is the KS error. b: the same, warped so that the sum of scores is the diagonal.
-    c: the slopes of these curves, the outcome's from a spline. d: these slopes against the score.
+    between the two curves is the KS error. b: the same, warped until the sum of scores is the diagonal. c:
+    the slopes of these curves, the outcome's from a spline. d: these slopes against the score.
 
     Parameters
     ----------

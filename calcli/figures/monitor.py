@@ -24,7 +24,7 @@ def over_time(stream: Stream) -> Figure:
     Parameters
     ----------
     stream
-        What is watched.
+        The stream.
     """
     periods, x = stream.periods, np.arange(len(stream.periods))
     gap, error = (100 * np.array([getattr(period, name) for period in periods]) for name in ("gap", "error"))

@@ -43,11 +43,11 @@ def save(
     figure
         What to write.
     target
-        A path, whose ending decides unless `format` does, or an open binary file.
+        A path, with the format as its ending unless `format` names one, or an open binary file.
     format
         "png" at 200 dots an inch unless rcParams say otherwise, "svg" or "pdf".
     title, caption
-        Title and description in the file, for those who cannot see it.
+        Title and description in the file, for a reader without the image.
 
     Returns
     -------

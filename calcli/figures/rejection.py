@@ -1,4 +1,4 @@
-"""What abstention wins: errors among the rows that are kept."""
+"""The gain of abstention: errors among the rows that stay."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def make(evaluations: Evaluations, view: View) -> Made:
 
 
 def _areas(evaluation: Evaluation) -> str:
-    """Return the areas under curves of risk and coverage, of those that were computed."""
+    """Return the areas under curves of risk and coverage, if computed."""
     estimates = [evaluation.estimates.get(name) for name in FIGURES["rejection"].metrics]
     return ", ".join(
         f"{estimate.metric.entry.title} {drawn(estimate.value, digits=estimate.digits)}"
@@ -64,7 +64,7 @@ def _areas(evaluation: Evaluation) -> str:
 
 @styled
 def rejection_curves(results: Mapping[str, RejectionCurve], areas: Mapping[str, str]) -> Figure:
-    """Draw the error rate of what is kept against the share rejected, least sure rows first, in its interval.
+    """Draw the error rate of the kept rows against the share rejected, least sure first, in its interval.
 
     The thin line of each system is what its confidence promises; where it runs below the thick one, the
     system abstains too rarely.

@@ -64,7 +64,7 @@ def make(evaluations: Evaluations, view: View) -> Made:
 
 
 def caption(results: Mapping[str, Reliability], draws: int, seed: int, classes: Sequence[str] = ()) -> str:
-    """Say what is drawn, and the errors."""
+    """Describe the figure and the errors."""
     diagram = next(iter(results.values()))
     text = words(diagram.lens, classes)
     texts = "; ".join(f"{name}: {_described(result, ', ', '; ')}" for name, result in results.items())
@@ -85,7 +85,7 @@ def caption(results: Mapping[str, Reliability], draws: int, seed: int, classes: 
 
 
 def binning_words(result: Reliability) -> str:
-    """Return how many bins there are, and of which kind."""
+    """Return the number of bins and their kind."""
     bins, region = len(result.bins.count), result.binned.metric.region
     kind, where = _binning(result), "" if region == "all" else f" in {region}"
     if kind == "explicit" and where:
@@ -120,9 +120,9 @@ def reliability(results: Mapping[str, Reliability], classes: Sequence[str] = ())
     """Draw reliability diagrams side by side (van de Waterlaat 2021, fig. 3.2).
 
     Bars are the frequency of the outcome in each bin. On them stands the gap to the mean score, centered on
-    it, so that it ends on the diagonal; its color and hatching tell its sign. Bins of fewer than ten rows
-    are faint. Below is the distribution of the scores, with their mean and the overall frequency. In log-odds
-    a point is the frequency, and the band behind it what calibrated scores would show.
+    it, with its end on the diagonal; its color and hatching tell its sign. Bins of fewer than ten rows are
+    faint. Below is the distribution of the scores, with their mean and the overall frequency. In log-odds a
+    point is the frequency, and the band behind it what calibrated scores would show.
 
     Parameters
     ----------

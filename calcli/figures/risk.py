@@ -51,7 +51,7 @@ def log_loss_of(evaluation: Evaluation) -> float | None:
 
 @styled
 def risk_curves(results: Mapping[str, RiskCurve], classes: Sequence[str] = ()) -> Figure:
-    """Draw the risk of decisions against their threshold of P(class 1), so that areas are scores.
+    """Draw the risk of decisions against their threshold of P(class 1): areas are scores.
 
     Left, over the log-odds of the threshold, the area under a curve is the log-loss; right, over the
     threshold, the area is the Brier score. The dotted line is the better of the two constant decisions

@@ -86,7 +86,7 @@ def _bars(axes: Axes, systems: Mapping[str, tuple[Estimate, ...]]) -> None:
 
 
 def _lines(metric: Measure) -> str:
-    """Return the name of a metric, each argument in a line of its own, also those within another."""
+    """Return the name of a metric, each argument in a line of its own, also nested ones."""
     title, _, arguments = metric_name(metric).partition("\n")
     lines = arguments.replace("/", "\n/").split(", ") if arguments else []
     return "\n".join([title, *lines])

@@ -1,4 +1,4 @@
-"""Segments with their intervals, those beyond chance marked."""
+"""Segments with their intervals, with marks beyond chance."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def segments_forest(
     segments
         The furthest from chance first; of many, the first ones are drawn.
     flagged
-        Names of those beyond chance.
+        Names of the segments beyond chance.
     metric
         What they are compared by.
     """

@@ -51,7 +51,7 @@ def make(evaluations: Evaluations, view: View) -> Made:
 
 
 def caption(results: Mapping[str, Simplex]) -> str:
-    """Say what is drawn."""
+    """Describe the figure."""
     simplex = next(iter(results.values()))
     return (
         f"Each corner is an outcome: {', '.join(simplex.names)}. An arrow leads from the mean prediction of "
@@ -109,7 +109,7 @@ def _turns(result: Simplex) -> Iterable[str]:
 
 
 def _tetrahedron(axes: Axes, result: Simplex, turn: float) -> Doubles:
-    """Draw the edges of a tetrahedron, those behind it dashed, and return where its corners are."""
+    """Draw the edges of a tetrahedron, hidden ones dashed, and return the places of its corners."""
     angle, tilt = math.radians(turn), math.radians(TILT)
     x, y, z = (TETRAHEDRON - TETRAHEDRON.mean(0)).T
     across, depth = math.cos(angle) * x - math.sin(angle) * y, math.sin(angle) * x + math.cos(angle) * y
@@ -152,7 +152,7 @@ def _triangle(axes: Axes, result: Simplex) -> None:
 
 
 def _say(axes: Axes, place: tuple[float, float], result: Simplex) -> None:
-    """Write below a simplex what is in it."""
+    """Write the counts below a simplex."""
     lines = (
         f"n = {result.count.sum():,}, {result.binned}",
         "dot: predicted, head: observed; faint: within chance",

@@ -62,7 +62,7 @@ def make(evaluations: Evaluations, view: View) -> Made:
 
 
 def caption(results: Mapping[str, Forest]) -> str:
-    """Say what is drawn, and how many slices are marked."""
+    """Describe the figure, and count the marked slices."""
     described = [_found(name, result) for name, result in results.items()]
     tested = any(result.tested for result in results.values())
     return (
@@ -75,7 +75,7 @@ def caption(results: Mapping[str, Forest]) -> str:
 
 
 def _found(name: str, result: Forest) -> str:
-    """Say how many of those judged are marked."""
+    """Say how many of the tested ones are marked."""
     apart = [p <= SIGNIFICANT for p in result.p_apart.values() if not math.isnan(p)]
     tested = [result.is_miscalibrated(*place) for place in result.tested]
     counts = [f"{sum(apart)} of {len(apart)} differ"] if apart else []
@@ -94,10 +94,10 @@ def _which(result: Forest) -> str:
 def forest(results: Mapping[str, Forest]) -> Figure:
     """Draw metrics in every slice with their intervals, and over all rows as a line in its interval.
 
-    A column of panels a system, a row of them a metric; numbers of rows are those of the first system.
-    Diamonds differ from all rows by more than chance, corrected for the number of slices and metrics, or are
-    errors that exceed what calibrated probabilities show there. Of more than 40 slices those and the worst
-    are shown. Slices of fewer than 100 rows are faint.
+    A column of panels a system, a row of panels a metric; numbers of rows are from the first system. Diamonds
+    differ from all rows by more than chance, corrected for the number of slices and metrics, or are errors
+    that exceed what calibrated probabilities show there. Of more than 40 slices the marked and the worst are
+    shown. Slices of fewer than 100 rows are faint.
 
     Parameters
     ----------

@@ -181,7 +181,7 @@ def zoom(figure: Figure, x: tuple[float, float], y: tuple[float, float] | None =
 
 
 def boxes(axes: Axes, x: tuple[Floats, Floats], y: tuple[Floats, Floats], **look: Any) -> PolyCollection:
-    """Draw axis-parallel boxes as one artist, so that a thousand bins cost as little as ten.
+    """Draw axis-parallel boxes as one artist: a thousand bins cost as little as ten.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Bayes risks over the threshold, weighted so that areas are scores."""
+"""Bayes risks over the threshold, weighted to make areas equal scores."""
 
 from __future__ import annotations
 

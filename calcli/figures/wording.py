@@ -31,8 +31,8 @@ def short(name: str, length: int = LENGTH) -> str:
 def titles(names: Iterable[str], length: int = LENGTH) -> dict[str, str]:
     """Return what to call each of several names, no two alike.
 
-    If one is too long, all lose the words that they begin and end with; what is still too long loses its
-    middle; what is then alike is numbered.
+    If one is too long, all lose the words that they share at the beginning and the end; a name still too long
+    loses its middle; equal results get numbers.
     """
     every = list(dict.fromkeys(names))
     fits = all(len(name) <= length for name in every)
@@ -45,7 +45,7 @@ def titles(names: Iterable[str], length: int = LENGTH) -> dict[str, str]:
 
 
 def _differing(names: list[str]) -> list[str]:
-    """Return names without the words that all begin and end with, of which an ellipsis is left."""
+    """Return names without the words that all share at both ends; an ellipsis marks the place."""
     if len(names) < 2:
         return names
     head = _shared(names)
@@ -145,6 +145,6 @@ def probability(classes: Sequence[str] = ()) -> str:
 
 
 def metric_name(metric: Measure) -> str:
-    """Return the title of a metric, with those of its arguments that are not the usual ones below."""
+    """Return the title of a metric, with its unusual arguments below."""
     arguments = str(metric).partition(":")[2].replace(":", ", ")
     return f"{metric.entry.title}\n{arguments}" if arguments else metric.entry.title

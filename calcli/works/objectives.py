@@ -40,14 +40,14 @@ class LeastError(NamedTuple):
 
 
 def least_error(predictions: Predictions, score: str, optimum: float) -> LeastError:
-    """Return the temperature of the least error, of a grid around that of the least log-loss.
+    """Return the temperature of the least error, from a grid around the one of the least log-loss.
 
     Parameters
     ----------
     predictions
         N rows of K classes.
     score : {"ece", "ece_l2", "cw_ece", "cw_ece_l2"}
-        What is minimized, over 15 bins of equal width.
+        The error to minimize, over 15 bins of equal width.
     optimum
         The temperature of the least log-loss; the grid has 401 values from a quarter of it to four times it.
 

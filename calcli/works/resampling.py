@@ -1,4 +1,4 @@
-"""Metrics of rows that are drawn anew: consistency resampling and the bootstrap."""
+"""Metrics of rows drawn anew: consistency resampling and the bootstrap."""
 
 from __future__ import annotations
 
@@ -105,13 +105,13 @@ def _plain(metrics: Sequence[str]) -> Settings:
 
 
 def _drawn(given: Predictions, units: Units, rng: np.random.Generator) -> Positions:
-    """Draw rows with replacement; again where none of them has weight, as that is not data."""
+    """Draw rows with replacement; again where no row has weight, which is no data."""
     rows = units.drawn(rng)
     return rows if given.weights is None or given.weights[rows].any() else _drawn(given, units, rng)
 
 
 def _taken(predictions: Predictions, rows: Positions, labels: Array | None = None) -> Predictions:
-    """Return rows of predictions that are in memory, with other labels perhaps."""
+    """Return rows of predictions in memory, perhaps with other labels."""
     assert isinstance(predictions.scores, ArrayScores)
     labels = predictions.labels[rows] if labels is None else labels
     weights = None if predictions.weights is None else predictions.weights[rows]

@@ -1,4 +1,4 @@
-"""Settings of the systems that are simulated."""
+"""Settings of the simulated systems."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class SystemSettings:
 
     @property
     def parameters(self) -> dict[str, float]:
-        """Those that are not the default, by name."""
+        """Parameters other than the default, by name."""
         values = {field.name: getattr(self, field.name) for field in fields(SystemSettings)}
         return {name: value for name, value in values.items() if value is not None}
 
@@ -67,7 +67,7 @@ class SystemSettings:
 @documented()
 @dataclass(frozen=True)
 class SimulationSettings(SystemSettings):
-    """What is simulated.
+    """The system and its parameters.
 
     Attributes
     ----------

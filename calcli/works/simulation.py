@@ -1,4 +1,4 @@
-"""Synthetic predictions of the papers, with the posteriors that are true of them."""
+"""Synthetic predictions of the papers, with their true posteriors."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class Simulation(NamedTuple):
 
 
 class Line(NamedTuple):
-    """Systems whose scores and posteriors depend on a single number, a mixture of normals of one spread.
+    """Systems with scores and posteriors that depend on a single number, a mixture of normals of one spread.
 
     Attributes
     ----------
@@ -106,8 +106,8 @@ class Line(NamedTuple):
     def population(self) -> tuple[Simulation, Doubles]:
         """Return the system on an even grid of that number, and the probability of each step.
 
-        The midpoint rule: of smooth functions its error is that of rounding, as normals fall off so fast
-        (Trefethen & Weideman 2014), of functions with kinks it is of the order of the squared step.
+        The midpoint rule: for smooth functions its error is rounding, as normals fall off so fast (Trefethen
+        & Weideman 2014), for functions with kinks it has the order of the squared step.
         """
         least, largest = min(self.means), max(self.means)
         steps = round(STEPS * ((largest - least) / self.deviation + 2 * REACH))
@@ -143,7 +143,7 @@ def gaussian_classes(
     system
         Which classifier.
     rows
-        Number of rows, N; each class gets its exact share of them, up to rounding.
+        Number of rows, N; each class gets its exact share, up to rounding.
     rng
         Source of chance.
     n_classes
@@ -226,9 +226,9 @@ def gaussian_mixture(
 ) -> Simulation:
     """Simulate the two-class mixture of Vaicenavicius et al. (2019) and a logistic model of it.
 
-    The feature x of the first class is normal around -1, that of the second around 1, both with variance 1
-    and equally frequent. The model gives the first class the log-odds intercept + slope x; it is perfect for
-    (0, -2), and constant, but calibrated, for (0, 0).
+    The feature x of the first class is normal around -1, of the second around 1, both with variance 1 and
+    equally frequent. The model gives the first class the log-odds intercept + slope x; it is perfect for (0,
+    -2), and constant, but calibrated, for (0, 0).
 
     Parameters
     ----------
@@ -262,8 +262,8 @@ def stated_confidence(
     """Simulate answers and how sure a model says it is of each.
 
     The log-odds z of an answer's being right are normal with mean 0.7 and standard deviation 1.2, over all
-    questions 63% are right. The model states the confidence of which the log-odds are intercept + slope z;
-    it is calibrated for (0, 1).
+    questions 63% are right. The model states a confidence with log-odds intercept + slope z; it is calibrated
+    for (0, 1).
 
     Parameters
     ----------
@@ -370,10 +370,10 @@ def population(
 
 
 def mislabeled(simulation: Simulation, share: float, seed: int) -> Simulation:
-    """Return a simulation in which so many labels are those of another class, any of them as often.
+    """Return a simulation with a share of labels moved to other classes, each equally often.
 
-    What is calibrated by the true labels is not by these (van de Waterlaat 2021, section 4.7); posteriors are
-    those of the labels as they are.
+    Calibrated by the true labels is not calibrated by these (van de Waterlaat 2021, section 4.7); posteriors
+    belong to the labels as they are.
     """
     rng = generator(seed, Stream.SIMULATION, 1)
     rows, classes = simulation.posteriors.shape

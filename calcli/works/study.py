@@ -77,7 +77,7 @@ class Deviation:
 
 
 class _Asked(NamedTuple):
-    """What is estimated, of which system."""
+    """The metrics to estimate, and the system."""
 
     system: str
     parameters: Mapping[str, float]
@@ -119,7 +119,7 @@ def _scores(rows: int, parameters: Mapping[str, float]) -> int:
 
 
 def _parts(rows: int, series: int, parameters: Mapping[str, float]) -> list[range]:
-    """Return the numbers of the data sets of a size, those that are made together."""
+    """Return the numbers of the data sets of a size, grouped by task."""
     numbers, step = range(series), max(1, TOGETHER // _scores(rows, parameters))
     return [numbers[start : start + step] for start in numbers[::step]]
 
@@ -139,7 +139,7 @@ def study(
     Parameters
     ----------
     system, parameters
-        What is simulated; see `calcli.works.simulation.simulate`.
+        The system; see `calcli.works.simulation.simulate`.
     metrics
         Calibration errors.
     rows
@@ -147,7 +147,7 @@ def study(
     series
         Data sets of each size.
     seed
-        Of all of them.
+        Metrics of all simulations.
     watch
         Called with the number of data sets done.
     workers

@@ -1,4 +1,4 @@
-"""Calibration errors whose bins learn their frequencies from other rows (Ferrer & Ramos 2024, 2.5.2)."""
+"""Calibration errors with bin frequencies from other rows (Ferrer & Ramos 2024, 2.5.2)."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def trained_error(
     Parameters
     ----------
     predictions
-        The rows that are judged.
+        The rows to judge.
     calibration
         The rows that bins are trained on; the other folds of a cross-validation if None.
     norm : {"ece", "ece_l2"}

@@ -44,7 +44,7 @@ class Known:
     weights
         (n,) row weights, or None.
     names
-        Of the outcomes, where regions are told by them.
+        Names of the outcomes, where regions use them.
     """
 
     scores: Doubles
@@ -69,7 +69,7 @@ class Known:
         return replace(self, scores=self.scores[rows], expected=self.expected[rows], weights=weights)
 
     def of_class(self, k: int) -> Known:
-        """Return what is known of one outcome of several: it happens and it does not."""
+        """Return the problem of one outcome against the others."""
         score, expected = self.scores[:, k], self.expected[:, k]
         return Known(_and_not(score), _and_not(expected), self.weights)
 
@@ -119,8 +119,8 @@ def true_error(metric: Measure, predictions: Predictions, posteriors: Doubles, s
     """Return a calibration error without bins: the calibration function stands in for frequencies.
 
     The calibration function at a prediction is the mean posterior of the rows with that prediction
-    (Vaicenavicius et al. 2019, eq. 4 and 5). Where a lens hides some of the predictions, and what it shows
-    does not repeat, it is the mean of neighboring rows, which takes thousands of them.
+    (Vaicenavicius et al. 2019, eq. 4 and 5). Where a lens hides some of the predictions, and its values do
+    not repeat, it is the mean of neighboring rows, which takes thousands of rows.
 
     Parameters
     ----------
@@ -135,8 +135,8 @@ def true_error(metric: Measure, predictions: Predictions, posteriors: Doubles, s
 
     Returns
     -------
-    The error, 0 where all that is left is rounding; nan if no row of weight is in its region, infinite if
-    what is possible was predicted with 0 and the distance is kl.
+    The error, 0 where only rounding remains; nan if no row of weight is in its region, infinite if a possible
+    outcome was predicted with 0 and the distance is kl.
 
     Raises
     ------
@@ -274,7 +274,7 @@ class _Expected:
 
     @property
     def known(self) -> Known:
-        """What was collected, of the rows that are seen and count."""
+        """The collected values of the rows that count."""
         every = Known(self._scores, self._expected, self._weights, self._names)
         seen = self._seen if self._weights is None else self._seen & (self._weights > 0)
         return every if seen.all() else every.taken(np.flatnonzero(seen))

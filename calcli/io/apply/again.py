@@ -50,7 +50,7 @@ def known_classes(contents: Contents, path: str, options: ReadOptions) -> tuple[
     Raises
     ------
     InputError
-        If these are no scores of classes, or those of one that stands alone.
+        If these are not scores of classes, or belong to one class that stands alone.
     """
     try:
         classes = understand(find([contents], options), path, options).classes
@@ -74,14 +74,14 @@ def known_classes(contents: Contents, path: str, options: ReadOptions) -> tuple[
 
 
 def find_again(record: CalibratorRecord, contents: Contents, options: ReadOptions) -> Source:
-    """Return the scores in a file: in the columns of the fit where these are there and no others are named.
+    """Return the scores in a file: in the columns of the fit where they exist and no others are named.
 
     Raises
     ------
     InputError
         If there are none, or several may be meant.
     UsageError
-        If an option names what is not there.
+        If an option names a missing column.
     """
     look = how_to_look(record, contents, options)
     source = answered(partial(_found, record, contents), look, options_alone)
@@ -152,7 +152,7 @@ def _found(record: CalibratorRecord, contents: Contents, look: ReadOptions) -> S
 
 
 def how_to_look(record: CalibratorRecord, contents: Contents, options: ReadOptions) -> ReadOptions:
-    """Return how to look for the scores: columns may be named as the classes, one is that of the second."""
+    """Return how to look for the scores: columns may be named after classes, a single one is the second."""
     if record.fitted_on.get("per_character"):
         options = replace(options, per_character=True)
     if record.of_answers:
@@ -174,7 +174,7 @@ def judged_as_fitted(
     Raises
     ------
     InputError
-        If they are not those of the fit, and look like others.
+        If they look like another kind than the scores of the fit.
     """
     score_kind, fitted = judge_kind(source, options), record.fitted_on
     chosen = options.kind != "auto" or source.kind == "percent" or source.scores.shape[1] > 1
@@ -199,12 +199,12 @@ def classes_of(
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the class of each score in the order of the file, and what there is to say about it.
 
-    One score a row is that of the second class, unless its name says otherwise.
+    One score a row belongs to the second class, unless its name says otherwise.
 
     Raises
     ------
     InputError
-        If they are not those of the fit.
+        If they differ from the classes of the fit.
     UsageError
         If one of more than two classes is to be the positive one.
     """
@@ -233,7 +233,7 @@ def classes_of(
 
 
 def renamed(record: CalibratorRecord, source: Source, options: ReadOptions) -> tuple[str, ...]:
-    """Return a remark on one score in each row that has another name than that of the fit.
+    """Return a remark on one score in each row with another name than in the fit.
 
     Raises
     ------
@@ -280,7 +280,7 @@ def written_order(
     classes
         From `classes_of`.
     form
-        What is written.
+        The format to write.
     """
     numbers, alone = tuple(map(str, range(len(classes)))), source.scores.shape[1] == 1
     if set(classes) == set(numbers) and (alone or form.name == "npy"):  # whose columns have no names
@@ -315,9 +315,9 @@ def _refuse_counting(source: Source, classes: Sequence[str], order: Sequence[str
 def _second(
     stored: tuple[str, ...] | None, stated: tuple[str, ...] | None, record: CalibratorRecord, name: str
 ) -> str:
-    """Return the class of the one score in a row: that of its name, or where this is 1, the second one said.
+    """Return the class of the one score in a row: by its name, or where this is 1, the second one named.
 
-    Of two that are said, 0 is the first by its number, but the last is that of the score elsewhere.
+    Of two names, 0 is the first by its number, but the last one has the score elsewhere.
     """
     classes = record.classes
     last = (stored or stated or classes)[-1]
@@ -333,7 +333,7 @@ def _second(
 
 
 def refuse_classes(name: str, classes: tuple[str, ...], record: CalibratorRecord) -> NoReturn:
-    """Raise an InputError: a file has other classes than those of the fit."""
+    """Raise an InputError: a file has other classes than the fit."""
     raise InputError(
         f"{name} has scores of the classes {listed(classes)}, but {record.made} "
         f"{listed(record.classes)}; expected the same names in any order; --classes names scores that are "

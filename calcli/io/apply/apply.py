@@ -64,11 +64,11 @@ class Wanted:
     priors
         Class priors that probabilities are moved to, or None.
     trained_at
-        Those they are moved from, where no calibrator records them.
+        The priors to move from, where no calibrator records them.
     costs
-        Of the decisions that are written beside them, or None.
+        Of the decisions to write beside them, or None.
     log_probs
-        (N, K) what the scores of all rows become; None for what the calibrator makes of them.
+        (N, K) what the scores of all rows become; None for the output of the calibrator.
     threshold
         Whether rows are at or above it is written beside their scores, which stay; None for no threshold.
     mark
@@ -85,7 +85,7 @@ class Wanted:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Names of the columns that are added."""
+        """Names of the added columns."""
         return (*[DECISION] * bool(self.costs), *([self.threshold.mark] if self.threshold else []))
 
     def shift(self, record: CalibratorRecord) -> Floats | None:
@@ -94,7 +94,8 @@ class Wanted:
         Raises
         ------
         UsageError
-            If the priors do not fit the classes, one is 0, or those to move from are given twice or nowhere.
+            If the priors do not fit the classes, one is 0, or the priors to move from are given twice or
+            nowhere.
         """
         if record.priors and self.trained_at is not None:
             raise UsageError("the calibrator records the priors of its fit; leave out --trained-at")
@@ -141,7 +142,7 @@ class Written:
     rows
         How many.
     changed_rows
-        Rows whose predicted class changed; None of answers, which have none.
+        Rows with a changed predicted class; None of answers, which have none.
     answered
         Rows at or above a threshold; None without one.
     notes
@@ -171,7 +172,7 @@ def recalibrate_file(
     path
         What to read: a file, or `-` for standard input.
     target
-        What to write: a file whose ending says the format, or `-` for standard output.
+        The output: a file with the format as its ending, or `-` for standard output.
     options
         What the file does not say itself; no labels are needed.
     wanted
@@ -182,7 +183,7 @@ def recalibrate_file(
     Raises
     ------
     InputError
-        If the file cannot be read, or its classes or scores are not those of the calibrator.
+        If the file cannot be read, or its classes or scores do not match the calibrator.
     UsageError
         If an option does not fit the file.
     """
@@ -267,7 +268,7 @@ def recalibrate_folder(
 
 @dataclass(frozen=True)
 class _Passage:
-    """What is known of a file before its rows are passed through.
+    """The facts about a file before its rows pass through.
 
     Attributes
     ----------
@@ -276,11 +277,11 @@ class _Passage:
     scores
         The same scores, checked, with the class of each in the order of the file.
     frame
-        What is to be written.
+        The output.
     kind
         What the scores are written as.
     classes
-        The class of each score that is written; one alone, whose score is the only one of a row.
+        The class of each written score; a single one for the only score of a row.
     times
         What the scores are multiplied by: percentages stay that.
     notes
@@ -396,7 +397,7 @@ def _prepared(
 
 
 def _with_columns(schema: Any, wanted: Wanted, form: Format) -> Any:
-    """Return the schema with columns of what is decided."""
+    """Return the schema with columns of decisions."""
     for column in wanted.columns:
         if form.of_arrays:
             raise UsageError(
@@ -448,7 +449,7 @@ def _recalibrated(
 
 
 def _answers(threshold: Threshold, scores: Floats, start: int, passage: _Passage) -> NDArray[np.bool_]:
-    """Return (n,) whether some rows, of which the first has that number, are at or above a threshold."""
+    """Return (n,) whether some rows, the first with number `start`, are at or above a threshold."""
     source, unlabelled = passage.source, np.zeros(len(scores), np.intp)
     rows, provenance = ArrayScores(scores, passage.kind), Provenance(source.place.name, "")
     columns = source.columns.kept(slice(start, start + len(scores)))
@@ -458,7 +459,7 @@ def _answers(threshold: Threshold, scores: Floats, start: int, passage: _Passage
 
 
 def _in_columns(scores: Doubles, columns: Sequence[int], passage: _Passage) -> Doubles:
-    """Return scores in the order of the columns that are written."""
+    """Return scores in the order of the written columns."""
     if len(columns) == 1:
         scores = _alone(passage.kind, scores, columns[0])
     elif [*columns] != sorted(columns):

@@ -18,7 +18,7 @@ from calcli.io.places.outputs import together
 
 
 class Simulated(Protocol):
-    """Scores and labels, and the probabilities that are true of them."""
+    """Scores and labels, and the true probabilities."""
 
     @property
     def scores(self) -> Doubles:
@@ -50,8 +50,8 @@ def write_simulation(simulation: Simulated, target: str, posteriors: str | None 
     simulation
         What to write.
     target
-        A file whose ending says the format, or `-` for CSV on standard output. The labels of `x.npy` go
-        into `x_labels.npy`, those of a table into its column `label`; of answers a table has the columns
+        A file with the format as its ending, or `-` for CSV on standard output. The labels of `x.npy` go into
+        `x_labels.npy`, the labels of a table into its column `label`; for answers a table has the columns
         `confidence` and `correct`.
     posteriors
         A file for the true posteriors, with the same labels; None for none.

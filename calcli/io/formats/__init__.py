@@ -25,7 +25,7 @@ class Format:
     Attributes
     ----------
     name
-        What it is called; its module, unless `where` says another, that of a plugin.
+        Its name; its module, unless `where` names another, of a plugin.
     endings
         Of file names.
     magic
@@ -37,7 +37,7 @@ class Format:
     of_arrays
         Whether it holds arrays, else columns.
     where
-        The module of a plugin, whose only ending is its name.
+        The module of a plugin, with its name as the only ending.
     log
         Whether it is a log, which is read and not written.
     """
@@ -146,7 +146,7 @@ def _refuse_foreign(path: AnyPath) -> None:
 
 
 def known_format(path: AnyPath) -> Format:
-    """Return the format of a file that is to be read.
+    """Return the format of a file to read.
 
     Raises
     ------

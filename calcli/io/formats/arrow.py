@@ -18,7 +18,7 @@ from calcli.io.tables.table import Table, in_memory
 
 
 def open_file(path: AnyPath, name: str) -> Table:
-    """Read the schema of an Arrow IPC file; what is streamed, or comes through a pipe, is read whole.
+    """Read the schema of an Arrow IPC file; a stream, or a pipe, is read whole.
 
     Raises
     ------

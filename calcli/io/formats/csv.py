@@ -109,7 +109,7 @@ def _headings(part: bytes, name: str, delimiter: str) -> list[str]:
 
 
 def _of_weka(text: Table) -> Table:
-    """Return predictions as Weka prints them, 3:c for a class and *0.9 for what is predicted."""
+    """Return predictions from Weka's output, 3:c for a class and *0.9 for the predicted one."""
     if not {"actual", f"{DISTRIBUTION}1"} <= set(text.columns):
         return text
     rows = pa.Table.from_batches(list(text.batches(text.columns)))
@@ -198,7 +198,7 @@ def _refuse_header(header: bytes, name: str, delimiter: str) -> None:
 def _refuse_ragged(path: AnyPath, name: str, delimiter: str) -> None:
     """Raise an InputError that names the first line with too few or too many fields, if there is one.
 
-    Or one that is not in UTF-8, of which pyarrow could not tell.
+    Or one that is not in UTF-8, which pyarrow could not tell.
     """
     for number, line in enumerate(_lines(path, name), start=1):
         try:
@@ -314,7 +314,7 @@ class CsvWriter(Writer):
 
 
 def _bytes_of(column: Any) -> bytes:
-    """Return the letters of a column of text, those of one row behind those of the other."""
+    """Return the letters of a column of text, row by row in one array."""
     _, ends, letters = column.buffers()
     if not len(column) or letters is None:
         return b""

@@ -125,7 +125,7 @@ def _rows(content: dict[str, Any], name: str) -> Any:
 
 
 def _by_names_of_rows(columns: Mapping[str, Mapping[str, Any]], name: str) -> dict[str, list[Any]]:
-    """Return columns of which each value is named by its row, all in the order of the first."""
+    """Return columns with values named by row, all in the order of the first."""
     head, named_values = next(iter(columns.items()))
     for column_head, values in columns.items():
         if values.keys() != named_values.keys():
@@ -137,7 +137,7 @@ def _by_names_of_rows(columns: Mapping[str, Mapping[str, Any]], name: str) -> di
 
 
 def _of_columns(columns: Mapping[str, Sequence[Any]], name: str) -> Any:
-    """Return a table; a column whose values have several types becomes text."""
+    """Return a table; a column with values of several types becomes text."""
     with arrow_errors(name, "JSON file"):
         table = pa.table({head: column_of(values) for head, values in columns.items()})
     return with_orders(table, columns.__getitem__)

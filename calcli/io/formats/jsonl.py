@@ -77,7 +77,7 @@ def open_file(path: AnyPath, name: str) -> Table:
 
 
 def table_of_records(records: Sequence[Mapping[str, Any]]) -> Any:
-    """Return a pyarrow.Table of objects; a column whose values have several types becomes text."""
+    """Return a pyarrow.Table of objects; a column with values of several types becomes text."""
     heads = dict.fromkeys(str(head) for row in records for head in row)
     columns = {head: [row.get(head) for row in records] for head in heads}
     return with_orders(
@@ -86,7 +86,7 @@ def table_of_records(records: Sequence[Mapping[str, Any]]) -> Any:
 
 
 def _first_rows(part: bytes) -> Iterator[Any]:
-    """Yield the first records of a part that hold objects, as Python has them; what is none is no matter."""
+    """Yield the first records of a part that hold objects, as Python has them; others are skipped."""
     for line in part.split(b"\n", HEAD_ROWS)[:HEAD_ROWS]:
         if line.count(b"{") > 1:
             with suppress(ValueError, RecursionError):
@@ -162,7 +162,7 @@ def _is_large(column: Any) -> bool:
 def _without_times(table: Any, again: Callable[[Any], Any]) -> Any:
     """Return a table as it was parsed, but for text taken for times, which is kept as it was.
 
-    JSON has no times; written again they would have another form, and those of several zones lost theirs.
+    JSON has no times; written again they would have another form, and times of several zones lost theirs.
     """
     texts = [field.with_type(_as_text(field.type)) for field in table.schema]
     changed = pa.schema([new for new, old in zip(texts, table.schema, strict=True) if new != old])
@@ -268,7 +268,7 @@ class JsonLinesWriter(Writer):
                 yield _text({name: self._finite(name, value) for name, value in row.items()})
 
     def _finite(self, column: str, value: Any) -> Any:
-        """Return a value of a column with None for numbers that are missing, however deep.
+        """Return a value of a column with None for missing numbers, however deep.
 
         Raises
         ------

@@ -67,7 +67,7 @@ def with_labels(scores: Archive, options: ReadOptions, *, labelled: bool, alone:
     scores
         The array; one that was handed over has its labels.
     options
-        Perhaps the file of labels; of several parts it is that of all.
+        Perhaps the file of labels, which serves all parts.
     labelled
         Whether labels are read; if not, they are passed on if they fit.
     alone

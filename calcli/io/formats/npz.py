@@ -1,4 +1,4 @@
-"""Numpy's .npz: an archive of arrays, of which the scores are read block by block."""
+"""Numpy's .npz: an archive of arrays, with scores read block by block."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _find(path: AnyPath, name: str) -> StoredArray:
     Raises
     ------
     InputError
-        If it is damaged, or packed so that it would fill the memory.
+        If it is damaged, or packed to fill the memory.
     """
     where = f"{path}: the array {name}"
     with _opened(path) as archive:

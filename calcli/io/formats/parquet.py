@@ -25,7 +25,7 @@ READ_BYTES = 1 << 16
 
 @dataclass(frozen=True)
 class RowGroups:
-    """Row groups of a file, opened anew for each pass so that thousands of them hold no handles."""
+    """Row groups of a file, opened anew for each pass: thousands of them hold no handles."""
 
     path: AnyPath
     metadata: Any
@@ -60,7 +60,7 @@ class RowGroups:
                 yield sound(batch).select(names)
 
     def _bytes(self, group: int, names: list[str]) -> float:
-        """Estimate the decoded size of some columns of a row group from that of all."""
+        """Estimate the decoded size of some columns of a row group from the size of all."""
         return float(self.metadata.row_group(group).total_byte_size) * len(names) / self.columns
 
 

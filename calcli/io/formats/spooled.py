@@ -48,7 +48,7 @@ class _Spool:
         self._file.close()
 
     def written(self, table: Any) -> Part:
-        """Write a pyarrow.Table behind what is there."""
+        """Append a pyarrow.Table."""
         start = self._file.tell()
         with pa.ipc.new_stream(pa.PythonFile(self._file, "w"), table.schema) as stream:
             stream.write_table(table)
@@ -71,8 +71,8 @@ def parts_of_text(path: AnyPath) -> Iterator[bytes]:
 def reader_of(data: bytes) -> Any:
     """Return a pyarrow.BufferReader of a copy of bytes, which Arrow owns.
 
-    Threads of a parser let go of its input a little after the result is there. An object of Python among
-    that aborts the process if the interpreter is ending by then.
+    Threads of a parser release its input a little after the result is there. An object of Python among that
+    aborts the process if the interpreter is ending by then.
     """
     copy = pa.allocate_buffer(len(data))
     memoryview(copy).cast("B")[:] = data

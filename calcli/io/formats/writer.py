@@ -1,6 +1,6 @@
 """Scores into files, part by part: tables in the formats that can be read, and arrays.
 
-Scores are written in double precision, so that probabilities that differ stay different.
+Scores are written in double precision, to keep different probabilities different.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ DOUBLE = np.dtype("f8")
 
 @dataclass(frozen=True)
 class Frame:
-    """The columns of what is written.
+    """The columns to write.
 
     Attributes
     ----------
     whole
-        All of them, a pyarrow.Schema; columns of numbers or one of lists for the scores.
+        All columns, a pyarrow.Schema; columns of numbers or one of lists for the scores.
     names
         Names of the score columns.
     array_name
@@ -128,7 +128,7 @@ class Writer(ABC):
         """Write what stands behind the rows."""
 
     def abandon(self) -> None:  # noqa: B027 (most have nothing to let go of)
-        """Let go of what is open; the file is not going to appear."""
+        """Release open resources; the file is not going to appear."""
 
 
 def refuse_bytes(field: Any) -> None:

@@ -1,4 +1,4 @@
-"""Zip archives and gzip files that are damaged, or made to fill memory."""
+"""Zip archives and gzip files, damaged or made to fill memory."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def said(error: Exception) -> str:
 
 
 def refuse_bomb(name: str, size: int, packed: int) -> None:
-    """Raise an InputError for what is packed as only something of equal values can be.
+    """Raise an InputError for a file packed as only equal values can be.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ def _only_member(path: Path, name: str) -> bytes:
 def _refuse_gzip_bomb(path: Path, name: str) -> None:
     """Raise an InputError for such a gzip file, by the size in its last four bytes (modulo 4 GB).
 
-    Those of a truncated file say anything, so that what looks so is unpacked to be counted.
+    A truncated file may state any size: such a file is unpacked and counted.
     """
     packed = path.stat().st_size
     with path.open("rb") as file:

@@ -36,7 +36,7 @@ def arrow_errors(name: str, kind: str) -> Iterator[None]:
 
 
 def column_of(values: Sequence[Any]) -> Any:
-    """Return Python values as a pyarrow.Array, those of several types as JSON text."""
+    """Return Python values as a pyarrow.Array, mixed types as JSON text."""
     try:
         column = pa.array(values)
         kind = by_keys(column.type, values)
@@ -79,9 +79,9 @@ def sound(data: Any) -> Any:
 
 
 def readable(schema: Any) -> Any:
-    """Return a schema once its names have been decoded: here what is damaged is told of, later it is not.
+    """Return a schema after decoding its names: here damage is reported, later it is not.
 
-    It has text for views of text, of which Arrow cannot do all.
+    It has text for views of text, which Arrow does not fully support.
     """
     return pa.schema(
         [_without_views(field) if _has_views(field) else field for field in schema], schema.metadata

@@ -91,7 +91,7 @@ def held_array(content: bytes | memoryview, name: str) -> Array:
 
 
 def is_of_single_values(dtype: np.dtype[Any]) -> bool:
-    """Return whether values are single numbers, text or times, as those of columns."""
+    """Return whether values are single numbers, text or times, as in columns."""
     timeless = dtype.kind in "mM" and np.datetime_data(dtype)[0] == "generic"
     return dtype.kind in "biufUSOmM" and not timeless
 

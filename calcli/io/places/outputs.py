@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all, and folders of them that appear together."""
+"""Files that appear whole or not at all, alone or together."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ AS_FOLDER = " as a folder", "choose another with -o"  # what cannot be written, 
 
 @dataclass
 class _Waiting:
-    """Outputs that are complete and not in their places: what puts them there, and what removes them.
+    """Outputs that are complete and not in their places: how to put them there, and how to remove them.
 
     Folders are listed to remove them, which takes memory: there is a reserve for the case that it runs out.
     """
@@ -43,7 +43,7 @@ _waiting: ContextVar[_Waiting | None] = ContextVar("waiting", default=None)
 
 @contextmanager
 def together() -> Iterator[_Waiting]:
-    """Have all files and folders that are written in the block appear when it ends, or none of them.
+    """Make all files and folders written in the block appear when it ends, or none.
 
     What goes elsewhere, or to a device or a pipe, goes first, as that is what may fail; what was sent by then
     stays there.
@@ -73,7 +73,7 @@ def _kept_by(waiting: _Waiting | None) -> Iterator[None]:
 
 
 def refuse_folders(*paths: str | None) -> None:
-    """Raise an InputError for what is to be a file and is a folder, before anything is written elsewhere."""
+    """Raise an InputError for a file that is a folder, before anything is written elsewhere."""
     for path in paths:
         if path is not None and not isinstance(where := path_of(path), Remote) and where.is_dir():
             raise InputError(IS_FOLDER.format(path))
@@ -145,7 +145,7 @@ def _naming_faults(path: str | Path, note: str = "", mend: str = "choose another
 
 @contextmanager
 def _naming_full_disks(path: str | Path) -> Iterator[None]:
-    """Name the output where there is no room for it, of which writers say nothing but that."""
+    """Name the output on a full disk; writers only report that there is no space."""
     try:
         yield
     except OSError as error:
@@ -158,7 +158,7 @@ def _naming_full_disks(path: str | Path) -> Iterator[None]:
 
 
 def _followed(path: str | Path) -> tuple[Path, os.stat_result | None]:
-    """Return where links lead, and what is there."""
+    """Return where links lead, and the status of the target."""
     target = Path(os.path.realpath(path))
     try:
         status = os.stat(path)
@@ -191,7 +191,7 @@ def _send(temporary: Path, path: str | Path) -> None:
 
 
 def _allow_as(replaced: os.stat_result | None, temporary: Path) -> None:
-    """Give a file the owner and mode of the one it replaces, or those of any new file."""
+    """Give a file the owner and mode of the one it replaces, or of a new file."""
     if replaced is None:
         temporary.chmod(0o666 & ~_umask())
         return

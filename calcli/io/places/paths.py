@@ -86,7 +86,7 @@ def parts_of_pattern(path: str) -> list[str]:
 
 @dataclass(frozen=True, order=True)
 class Remote:
-    """A file or folder elsewhere, with what is used of `pathlib.Path`.
+    """A file or folder elsewhere, with the used part of `pathlib.Path`.
 
     Attributes
     ----------
@@ -140,11 +140,11 @@ class Remote:
         return Remote(f"{self.url.rstrip('/')}/{name}")
 
     def with_name(self, name: str) -> Remote:
-        """Return what is called so in the same folder."""
+        """Return the place with this name in the same folder."""
         return self.parent / name
 
     def with_suffix(self, suffix: str) -> Remote:
-        """Return what is called the same, with another ending."""
+        """Return the same place with another ending."""
         return self.parent / self._pure.with_suffix(suffix).name
 
     def relative_to(self, parent: object) -> PurePosixPath:
@@ -176,7 +176,7 @@ class Remote:
         return 1 if size is None else int(size)
 
     def iterdir(self) -> Iterator[Remote]:
-        """Yield what is in the folder."""
+        """Yield the members of the folder."""
         with self._naming_faults():
             system, path = self._system
             system.invalidate_cache()
@@ -204,7 +204,7 @@ class Remote:
         return [Remote("".join(chain[:2]) + system.unstrip_protocol(name)) for name in names]
 
     def open(self, mode: str = "rb", buffering: int = BUFFER_BYTES) -> io.BufferedReader:
-        """Open the file; without a buffer only what is asked for is read."""
+        """Open the file; without a buffer only the requested bytes are read."""
         assert mode == "rb"
         with self._naming_faults():
             system, path = self._system
@@ -274,7 +274,7 @@ class Remote:
 
     @contextmanager
     def _naming_faults(self, action: str = "read") -> Iterator[None]:
-        """Say what is wrong in words of our own: those of libraries may hold keys."""
+        """Report a fault in words of our own: the words of libraries may hold keys."""
         try:
             yield
         except CalcliError:
@@ -297,7 +297,7 @@ class Remote:
             raise InputError(f"{self.url} cannot be {action}: {type(cause).__name__}{number}") from None
 
     def _is_missing(self, fault: Exception) -> bool:
-        """Tell whether there is no such file; on the web that is said of servers, too, that do not answer."""
+        """Tell whether the file does not exist; on the web a silent server looks the same."""
         if not isinstance(fault, FileNotFoundError):
             return False
         cause = _innermost(fault)
@@ -314,7 +314,7 @@ def _innermost(fault: BaseException) -> BaseException:
 
 
 class _Told(io.RawIOBase):
-    """An open file whose faults are told as those of the place."""
+    """An open file that reports faults as its place does."""
 
     def __init__(self, file: Any, owner: Remote) -> None:
         self._file, self._owner = file, owner
@@ -400,7 +400,7 @@ def without_secrets(text: str) -> str:
 
 
 def kept() -> dict[str, tuple[str, str]]:
-    """Return what is kept of logins and queries, for another process."""
+    """Return the stored logins and queries, for another process."""
     return dict(_secrets)
 
 
@@ -423,7 +423,7 @@ def _shown(match: re.Match[str]) -> str:
 
 
 def secret_of(url: str) -> tuple[str, str]:
-    """Return the login, that of a folder for what is in it, and the query of a URL."""
+    """Return the login of a URL, or of its folder, and the query."""
     login, query = _secrets.get(url, ("", ""))
     if not login:
         above = (secret for folder, secret in _secrets.items() if url.startswith(f"{folder}/"))

@@ -42,7 +42,7 @@ AGAIN = {"calibrator": "fit", "threshold": "make", "watch": "begin"}  # how each
 
 
 class MethodObject(TypedDict):
-    """A method and its settings, by name; of a wrapper the calibrator within is one of them."""
+    """A method and its settings, by name; for a wrapper the inner calibrator is one of the settings."""
 
     method: str
     settings: dict[str, Any]
@@ -207,7 +207,7 @@ def _note_rows(calibrator: Calibrator, classes: tuple[str, ...], fitted_on: Mapp
 
 
 def wrong_priors(priors: tuple[float, ...]) -> str:
-    """Return what is wrong with priors, nothing if they are probabilities that sum to 1."""
+    """Return the fault of priors, empty if they are probabilities that sum to 1."""
     if min(priors) >= 0 and abs(sum(priors) - 1) <= ROUNDING:
         return ""
     return (
@@ -228,9 +228,10 @@ def takes(calibrator: Calibrator, classes: int) -> bool:
 
 
 def _probe(calibrator: Calibrator, classes: int) -> None:
-    """Raise `ValueError` unless a few rows become distributions: what is damaged shows now, not later.
+    """Raise `ValueError` unless a few rows become distributions: damage shows now, not later.
 
-    Parameters of a wrong shape may fit as many rows as classes, hence two tables of different lengths.
+    Parameters of a wrong shape may fit equal numbers of rows and classes, hence two tables of different
+    lengths.
     """
     certain = np.eye(classes)[:PROBES]
     with np.errstate(all="ignore"):
@@ -276,7 +277,7 @@ def _parameter(array: Array) -> Parameter:
 
 
 def _numbers(value: Any) -> Any:
-    """Return nested lists of numbers, those that JSON does not have from their names."""
+    """Return nested lists of numbers, with numbers that JSON does not have read from their names."""
     if isinstance(value, list):
         return [_numbers(item) for item in value]
     if isinstance(value, str):
@@ -287,7 +288,7 @@ def _numbers(value: Any) -> Any:
 
 
 def pretty(document: Mapping[str, Any]) -> str:
-    """Return JSON with a line for each entry, and for each entry of those that are objects."""
+    """Return JSON with a line for each entry, and for each entry of objects."""
     lines = []
     for key, value in document.items():
         if isinstance(value, dict) and value:
@@ -303,7 +304,7 @@ def _compact(value: Any) -> str:
 
 
 def read_json(data: bytes, path: AnyPath, kind: str = "calibrator") -> Any:
-    """Return what is in a JSON file, expected to be a calibrator or `kind` else is made again."""
+    """Return the content of a JSON file, a calibrator or another `kind`, or say how to make it again."""
     mend = f"{AGAIN[kind]} it again, or copy it again"
     with naming_faults(f"{path} is not a {kind}: it is not complete and valid JSON ({SAID}); {mend}"):
         return json.loads(data)

@@ -67,7 +67,7 @@ def policy_path(given: str | None) -> str:
 
 
 def _holds_policy(project: Path) -> bool:
-    """Tell whether a pyproject.toml has a policy, or cannot be read, which is said when it is."""
+    """Tell whether a pyproject.toml has a policy, or cannot be read, which reading it then reports."""
     try:
         return "calcli" in tomllib.loads(project.read_text(encoding="utf-8")).get("tool", {})
     except (OSError, ValueError, RecursionError, TypeError):

@@ -92,7 +92,7 @@ def refuse_half_a_shift(settings: Settings, called: Mapping[str, str]) -> None:
 
 
 def _ready(options: dict[str, Any]) -> dict[str, Any]:
-    """Take out the values that are what text would be read as."""
+    """Take out the values that need no reading."""
     ready = {name: options.pop(name) for name, value in [*options.items()] if _is_ready(name, value)}
     if "costs" in ready:
         ready["costs"] = with_distinct_names(ready["costs"])

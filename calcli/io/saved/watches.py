@@ -23,7 +23,7 @@ Streams = Mapping[str | None, Sequence[Period]]
 
 
 def save_watch(watched: Mapping[str, Any], streams: Streams, path: str | Path) -> None:
-    """Write what is watched and its periods, whole or not at all.
+    """Write a stream and its periods, whole or not at all.
 
     Raises
     ------
