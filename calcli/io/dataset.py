@@ -1,4 +1,4 @@
-"""Data sets of several files: folders of parts, as those of Spark, `split=test`, and files of systems."""
+"""Data sets of several files: folders of parts, as Spark writes, `split=test`, and files of systems."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def parts_of(path: AnyPath, options: ReadOptions) -> list[AnyPath]:
     Raises
     ------
     InputError
-        If a folder has no parts, or those of several data sets.
+        If a folder has no parts, or parts of several data sets.
     """
     if not path.is_dir():
         return [path]
@@ -77,7 +77,7 @@ def partition_of(file: AnyPath, folder: AnyPath) -> dict[str, str]:
 
 
 def without_labels(files: Sequence[str], options: ReadOptions) -> list[str]:
-    """Return files without those of labels beside others of them, which a pattern such as *.npy names too."""
+    """Return files without files of labels beside them, which a pattern such as *.npy names too."""
     paths = [(file, path_of(file)) for file in files]
     folders = {path.parent for _, path in paths if not _is_beside(path, options)}
     return [file for file, path in paths if path.parent not in folders or not _is_beside(path, options)]
@@ -113,7 +113,7 @@ def _is_beside(file: AnyPath, options: ReadOptions) -> bool:
 
 
 def _only_split(path: AnyPath) -> AnyPath | None:
-    """Return the one data set in a folder of folders, as `save_to_disk` writes those with splits.
+    """Return the one data set in a folder of folders, as `save_to_disk` writes splits.
 
     Raises
     ------

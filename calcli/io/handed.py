@@ -46,7 +46,7 @@ def from_arrays(
     Parameters
     ----------
     scores : array-like (N, K), (..., K) or (N,)
-        Logits, log-probabilities or probabilities; of two classes also those of the second one only.
+        Logits, log-probabilities or probabilities; of two classes also the second one only.
     labels : array-like (N,) or (...)
         Integers, or text that matches `classes`.
     kind
@@ -62,7 +62,7 @@ def from_arrays(
     renormalize
         Divide rows by their sum even where it is further from one than rounding explains.
     ignore_label
-        Labels of rows that are left out, such as "255".
+        Labels of rows to leave out, such as "255".
     drop_missing
         Leave out rows without a label or a score.
 

@@ -1,4 +1,4 @@
-"""What messages say: where a row stands, what is there, and the commands that are offered, each tried."""
+"""The content of messages: where a row stands, what there is, and the commands to offer, each tried."""
 
 from __future__ import annotations
 
@@ -67,14 +67,14 @@ def in_first(looked_at: int, rows: int) -> str:
 
 @dataclass(frozen=True)
 class KeptPlace(Place):
-    """Files of which some rows are kept."""
+    """Files with some rows kept."""
 
     whole: Place
     rows: tuple[int, ...]
 
     @classmethod
     def of(cls, whole: Place, kept: NDArray[np.bool_]) -> KeptPlace:
-        """Return the (N,) rows of a place that are kept."""
+        """Return the (N,) kept rows of a place."""
         parts, first = [], 0
         for name, rows in whole.parts[:-1]:
             parts.append((name, int(kept[first : first + rows].sum())))
@@ -84,7 +84,7 @@ class KeptPlace(Place):
 
     @property
     def left(self) -> tuple[int, ...]:
-        """Numbers of the rows that are left."""
+        """Numbers of the remaining rows."""
         before = self.whole.left
         return tuple(before[row] for row in self.rows) if before else self.rows
 
@@ -139,7 +139,7 @@ class Question(InputError):
     offers
         What they may say, the likeliest first.
     sentence_with
-        Returns the sentence, from the offers that are left and what shows the command of each.
+        Returns the sentence, from the remaining offers and the function that shows the command of each.
     """
 
     def __init__(self, offers: Sequence[Offer], sentence_with: SentenceWith) -> None:
@@ -148,7 +148,7 @@ class Question(InputError):
 
 
 def answered(read: Callable[[ReadOptions], T], options: ReadOptions, shown: Commands) -> T:
-    """Return what is read so; a question is put with those of its offers that are read to their end.
+    """Return the result of reading; a question is put with the offers that can be read to their end.
 
     Raises
     ------

@@ -94,19 +94,19 @@ class ReadOptions:
     renormalize: bool = setting(False, FLAG, "Divide rows of probabilities by their sum, however far from 1.")
 
     def named(self, stored: tuple[str, ...] | None) -> tuple[str, ...]:
-        """Return all classes that are named, in the file or by the options."""
+        """Return all classes named in the file or by the options."""
         return tuple(
             one for one in (*(stored or ()), *(self.classes or ()), self.positive) if one is not None
         )
 
     @property
     def labels_by_key(self) -> bool:
-        """Whether labels are in a table of their own, whose rows are found by the key."""
+        """Whether labels are in a table of their own, with rows found by the key."""
         return self.key is not None and self.labels is not None and not self.labels.endswith(".npy")
 
     @property
     def given(self) -> dict[str, Any]:
-        """Those that are not as they are by default, by keyword."""
+        """Options other than their defaults, by keyword."""
         values = {name: getattr(self, name) for name in declared(ReadOptions)}
         return {name: value for name, value in values.items() if value != getattr(ReadOptions, name)}
 

@@ -44,7 +44,7 @@ FEW_FILES = 16  # up to which files are looked into
 
 
 def read(path: str | Path, options: ReadOptions | None = None) -> Predictions:
-    """Read predictions from a file, a folder of parts that are one data set, or standard input.
+    """Read predictions from a file, a folder of parts of one data set, or standard input.
 
     Parameters
     ----------
@@ -300,7 +300,7 @@ class Piece:
 
 
 def in_pieces(given: Sequence[str], options: ReadOptions) -> list[Piece]:
-    """Return files and those in folders; the numbers of their rows if they are few and all are Parquet."""
+    """Return files and files in folders; the numbers of their rows if they are few and all are Parquet."""
     folders = [(folder, path_of(folder)) for folder in given]
     files = [Piece(str(file), folder) for folder, path in folders for file in parts_of(path, options)]
     if len(files) > FEW_FILES or any(known_format(path_of(one.path)).name != "parquet" for one in files):

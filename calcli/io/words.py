@@ -1,4 +1,4 @@
-"""What the words in names of columns say: of scores, labels and predictions, and of what is none of these."""
+"""The words in names of columns: for scores, labels and predictions, and for other columns."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ def plain_name(name: str) -> str:
 
 
 def missing_words(classes: Iterable[str] = ()) -> tuple[str, ...]:
-    """Return the words, in lower case, for what is missing; the name of a class is none of them."""
+    """Return the words, in lower case, for missing values; the name of a class is none."""
     named = {one.strip().lower() for one in classes}
     words = (*MISSING_NAMES, *NOT_AVAILABLE) if len(named) > 1 else MISSING_NAMES
     return tuple(word for word in words if word not in named)
@@ -201,7 +201,7 @@ def plain(name: str) -> str:
 
 
 def label_names(names: Iterable[str]) -> list[str]:
-    """Return which of the names are those of labels; weak ones only where there is no other."""
+    """Return the names of labels among names; weak ones only where there is no other."""
     names = list(names)
     return [one for one in names if named("truth", one)] or [one for one in names if named("label", one)]
 
@@ -249,7 +249,7 @@ def several_orders(rows: Iterable[Iterable[str]]) -> bool:
 
 
 def but_for_capitals(wanted: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:
-    """Return names in the order of those wanted, from which they differ in capitals or blanks; else none."""
+    """Return names in the wanted order if they differ only in capitals or blanks; else none."""
     folded = {plain_text(name): name for name in names}
     names_found = tuple(folded[plain_text(name)] for name in wanted if plain_text(name) in folded)
     return names_found if len(names_found) == len(wanted) == len(names) == len(set(names_found)) else ()

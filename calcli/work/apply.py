@@ -46,9 +46,9 @@ def apply_file(
     priors
         Class priors to move to, as text; None to leave them as they are.
     trained_at
-        Those to move from, as text, where no calibrator records them.
+        The priors to move from, as text, where no calibrator records them.
     decide
-        Costs by word or file, of the decisions that are written as well.
+        Costs by word or file, for decisions to write as well.
     in_place
         Whether to write onto the input where it cannot keep which calibrators were applied.
     watcher

@@ -56,7 +56,7 @@ def benchmark_files(
     trying
         Which methods, and on which rows.
     watcher, remark
-        Starts a progress bar, and is told what makes no difference.
+        Starts a progress bar, and receives remarks on settings without effect.
 
     Raises
     ------

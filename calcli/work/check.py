@@ -52,10 +52,10 @@ def check(
     data : path, table or Predictions
         What `read` takes, or returned.
     policy : path or mapping, optional
-        A TOML file, or what is in one: `{"rules": [{"metric": "log_loss", "max": 0.5}]}`; as `reading` it may
+        A TOML file, or its content: `{"rules": [{"metric": "log_loss", "max": 0.5}]}`; as `reading` it may
         hold options of `read`. By default calcli.toml, or the table [tool.calcli] of pyproject.toml.
     baseline : path, table or Predictions, optional
-        What may not get worse: predictions, or the path of a JSON report of them.
+        The baseline that metrics may not fall behind: predictions, or the path of a JSON report of them.
     undecided : {"fail", "pass", "warn"}, optional
         What becomes of rules that the data do not decide, in place of what each says.
     threshold : path, optional
@@ -116,13 +116,13 @@ def check_files(
     Parameters
     ----------
     files, policy
-        Predictions, and the file of the rules; None for that of this folder.
+        Predictions, and the file of the rules; None for the policy of this folder.
     options
         How to read predictions, before what the policy says of it.
     baseline
-        A file of predictions, or a JSON report of them.
+        A file of predictions, or a JSON report on it.
     pairing
-        How rows are paired with those of the baseline.
+        How rows are paired with the baseline.
     undecided
         What becomes of rules that the data do not decide; None for what each says.
     strict
@@ -179,7 +179,7 @@ def check_threshold(
 def against_baseline(
     baseline: str, options: ReadOptions, pairing: PairSettings, found_in: Callable[[str], Predictions]
 ) -> Against:
-    """Return what files are compared with: a JSON report, or predictions that are found in a file."""
+    """Return the baseline of files: a JSON report, or predictions found in a file."""
     pairing = with_keys(pairing, options)
     if pairing.in_order and not is_report(baseline):
         options.require_all_rows()

@@ -69,7 +69,7 @@ def compare(
     rank_by : str
         Metric that ranks the systems.
     by : str, optional
-        Column whose values are compared one by one as well.
+        Column with values to compare one by one as well.
     {Settings}
 
     Returns
@@ -125,7 +125,7 @@ def compare_files(
     select
         Metric by which one of the systems is to be chosen, if any.
     watcher, remark
-        Starts a progress bar, and is told what makes no difference.
+        Starts a progress bar, and receives remarks on settings without effect.
     """
     for sentence in idle_options(settings):
         remark(sentence)
@@ -196,11 +196,11 @@ def select_files(
         A folder with the files of the other set, or a pattern of their names; they are paired by the number
         in their names.
     criteria
-        Metrics whose best value is chosen.
+        Metrics that choose their best value.
     options, settings
         How to read, and what to report: metrics, or the usual ones.
     watcher, remark
-        Starts a progress bar, and is told what makes no difference.
+        Starts a progress bar, and receives remarks on settings without effect.
 
     Raises
     ------
@@ -238,7 +238,7 @@ def _estimated(
 
 
 def files_of(place: str, option: str = "--report-on") -> list[str]:
-    """Return the files of predictions in a folder, or those that a pattern names.
+    """Return the files of predictions in a folder, or the files that a pattern names.
 
     Raises
     ------

@@ -42,14 +42,14 @@ def total(
     watch: Watch,
     scheduler: str | None = None,
 ) -> T:
-    """Return the sum of what is made of each part, added up in their order.
+    """Return the sum of the results of each part, added up in their order.
 
-    What is added to what depends on their number alone: any number of workers gives the same bits.
+    The sum for results that depend on their number alone: any number of workers gives the same bits.
 
     Parameters
     ----------
     parts
-        What tells each of them.
+        The identity of each part.
     of_part, add
         Functions that run where the workers are.
     watch
@@ -148,7 +148,7 @@ def _not_interrupted() -> Iterator[None]:
 
 @contextmanager
 def _interrupts() -> Iterator[threading.Event]:
-    """Give what is set when the user interrupts: an exception in the midst of Dask leaves a page of logs."""
+    """Set an event when the user interrupts: an exception in the midst of Dask leaves a page of logs."""
     stopped = threading.Event()
     if threading.current_thread() is not threading.main_thread():
         yield stopped
@@ -175,7 +175,7 @@ class Engine:
     key
         The column that rows are known by; None if it is their number.
     by
-        Columns of whose every value there is a state as well.
+        Columns with a state for every value as well.
     """
 
     scheduler: str | None = None
@@ -186,14 +186,14 @@ class Engine:
     def read(
         self, paths: Sequence[str], options: ReadOptions, settings_for: Callable[[Predictions], Settings]
     ) -> Predictions:
-        """Return what is left of the files and folders of one data set; of a state itself.
+        """Return the state of the files and folders of one data set; a state stays itself.
 
         Parameters
         ----------
         paths, options
             As for `read_concat`.
         settings_for
-            What is to be computed, by the predictions of the first part.
+            The settings, by the predictions of the first part.
 
         Raises
         ------
@@ -234,7 +234,7 @@ def engine_of(
 
 
 def parts_to_read(given: Sequence[str], options: ReadOptions) -> tuple[list[Piece], ReadOptions]:
-    """Return the files, or pieces of them, that workers are to read, and how.
+    """Return the files, or pieces of files, for workers to read, and how.
 
     Raises
     ------
@@ -253,7 +253,7 @@ def predictions_in(
     engine: Engine | None,
     settings_for: Callable[[Predictions], Settings],
 ) -> Predictions:
-    """Return the files of one data set, or what an engine leaves of them; see `Engine.read`."""
+    """Return the files of one data set, or an engine's state of them; see `Engine.read`."""
     return read_concat(paths, options) if engine is None else engine.read(paths, options, settings_for)
 
 

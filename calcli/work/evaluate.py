@@ -59,19 +59,19 @@ def evaluate(
     Parameters
     ----------
     data : array-like (N, K), (..., K) or (N,); path; table; or Predictions
-        Logits, log-probabilities or probabilities, of two classes also those of the second one only (also
-        as `scores=`); or a file; or a data frame of pandas or polars, a pyarrow table, or what else speaks
-        Arrow; or what `read` returned. Tensors are taken as arrays are.
+        Logits, log-probabilities or probabilities, of two classes also the second one only (also as
+        `scores=`); or a file; or a data frame of pandas or polars, a pyarrow table, or another object that
+        speaks Arrow; or the result of `read`. Tensors are taken as arrays are.
     labels : array-like (N,) or (...)
-        Of arrays: integers in 0..K-1, or names out of `classes`; of a table of scores, whose columns are the
-        classes, as well. Of a file or a table: the path of their own file, a table with `key`.
+        Of arrays: integers in 0..K-1, or names out of `classes`; also for a table of scores with the classes
+        as columns. Of a file or a table: the path of their own file, a table with `key`.
     confidence, correct : array-like (N,) or str
         In place of scores and labels: how sure each answer is, and whether it is right.
     weights : array-like (N,) or str, optional
         Row weights, 0 or more; of a table their column.
     {ReadOptions}
     by : str or sequence of str
-        Columns whose every value is reported on as well.
+        Columns with values to report on one by one as well.
     calibration_data : path, table or Predictions, optional
         What to train recalibrations on, in place of cross-validation.
     {Settings}
@@ -118,7 +118,7 @@ def evaluate_files(
     options, settings
         How to read and what to compute.
     folder
-        For the report and figures, those of several data sets in folders named like them.
+        For the report and figures; several data sets get folders with their names.
     html
         A page that will be made of it, with figures.
     state
@@ -126,13 +126,13 @@ def evaluate_files(
     fail_if
         Limits such as `log_loss>0.5`; their metrics are computed as well.
     by
-        Columns whose values are reported on one by one, behind the data set they are of.
+        Columns with values to report on one by one, behind their data set.
     calibration_data
         A file with rows that recalibrations are fitted to.
     engine
         Makes states of the parts of each data set elsewhere, from which all is computed; None to read here.
     watcher, remark
-        Starts a progress bar, and is told what makes no difference.
+        Starts a progress bar, and receives remarks on settings without effect.
     """
     with naming("--fail-if"):
         rules = [parse_failure(text, settings.defaults) for text in fail_if]
@@ -184,14 +184,14 @@ def evaluation_of(
     settings: Mapping[str, Any],
     idle: Callable[[Settings, Predictions | None], list[str]],
 ) -> tuple[Settings, Evaluation]:
-    """Return what is asked for, and the evaluation that `evaluate` reports on, of the same arguments.
+    """Return the request and the evaluation that `evaluate` reports on, for the same arguments.
 
     Parameters
     ----------
     data, labels, settings
-        Those of `evaluate`.
+        Arguments of `evaluate`.
     idle
-        Returns a sentence for each setting that changes nothing; the caller is told.
+        Returns a sentence for each setting without effect; the caller reports it.
     """
     columns = columns_of(settings.get("by", ()))
     predictions, given = split_reading(data, labels, settings)
@@ -215,7 +215,7 @@ def evaluated(
     *,
     drawn: bool = False,
 ) -> Evaluation:
-    """Return the evaluation of all rows, with those of slices and, if it is drawn, what figures look at."""
+    """Return the evaluation of all rows, with its slices and, if it is drawn, the needs of figures."""
     _refuse_rows(predictions, settings)
     standard = find_figures(standard_names(predictions.n_classes)) if drawn else ()
     extra_lenses = extra_lenses_of(standard, predictions, AUTO_LENS, settings)
@@ -235,7 +235,7 @@ def _refuse_rows(predictions: Predictions, settings: Settings) -> None:
 
 
 def results_of(evaluation: Evaluation) -> list[Result]:
-    """Return what is reported of all rows, then of each slice, p-values corrected for the number of them."""
+    """Return the results of all rows, then of each slice, with p-values corrected for their number."""
     results = [summarize(evaluation)]
     for slices in evaluation.slices.values():
         parts = [Result(**vars(estimates)) for estimates in slices]
@@ -283,7 +283,7 @@ def read_calibration_data(path: str | None, options: ReadOptions) -> Predictions
 
 
 def _data_sets(files: Sequence[str], options: ReadOptions) -> list[list[str]]:
-    """Return the files of each data set: a file, or all of them as one, of several systems one each."""
+    """Return the files of each data set: a file, or all files as one, or one for each system."""
     every = files_of_systems(files, options)
     systems = len(options.system) or 1
     return [every[n::systems] for n in range(systems)] if options.concat else [[file] for file in every]
@@ -318,7 +318,7 @@ def broken(results: Sequence[Result], rules: Sequence[Rule]) -> dict[str, list[s
 
 
 def _with_metrics_of(rules: Sequence[Rule], settings: Settings, predictions: Predictions) -> Settings:
-    """Have the metrics of rules computed beside those asked for, or beside the usual ones."""
+    """Add the metrics of rules to the metrics asked for, or to the usual ones."""
     if not rules:
         return settings
     names = settings.metrics or tuple(default_metrics(predictions, settings)[0])

@@ -135,8 +135,8 @@ def export_file(
     language
         Of the code; ONNX needs the package onnx.
     columns
-        Of SQL the names of the probabilities: of two classes that of the second one, else one a class. A
-        function or a model takes `p`.
+        For SQL the names of the probabilities: with two classes the name of the second one, else one a class.
+        A function or a model takes `p`.
     tolerance
         Largest difference of a probability where the calibrator has no closed form.
 

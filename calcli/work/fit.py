@@ -1,4 +1,4 @@
-"""Fitting: learning a recalibration of what is in memory or in a file, applying it, and its file."""
+"""Fitting: learning a recalibration from memory or a file, applying it, and its file."""
 
 from __future__ import annotations
 
@@ -180,7 +180,7 @@ def fit_file(
     watcher: Watcher = unwatched,
     remark: Remark = unsaid,
 ) -> FitReport:
-    """Fit to a file of predictions, and write what is asked for: all of it, or nothing.
+    """Fit to a file of predictions, and write all requested files or none.
 
     Parameters
     ----------
@@ -193,14 +193,14 @@ def fit_file(
     lens
         What methods of one score act on, or `reduced`.
     output
-        Where the calibrator is to go, `-` for nowhere; another ending than that of its file is refused before
-        anything is done.
+        The path of the calibrator, `-` for nowhere; another ending than the ending of its file is refused
+        before anything is done.
     cross_validated
         A file for the rows with the probabilities that they get from fits to the other folds.
     engine
-        Makes the state of a folder elsewhere, whose sample of rows is fitted to; None to read here.
+        Makes the state of a folder elsewhere, and the fit uses its sample of rows; None to read here.
     watcher, remark
-        Starts a progress bar, and is told what makes no difference.
+        Starts a progress bar, and receives remarks on settings without effect.
 
     Raises
     ------
@@ -271,7 +271,7 @@ def _calls(
     classes: int,
     rows: int,
 ) -> list[MethodExpression]:
-    """Return the one method asked for, or those that auto is to choose from."""
+    """Return the one method asked for, or the methods from which auto chooses."""
     names = [method]
     if method == AUTO:
         usual = candidates_for(classes, rows, raw=settings.raw, quick=settings.quick)
@@ -333,7 +333,7 @@ def _write_cross_validated(fit: Fit, file: str, target: str, options: ReadOption
 
 
 def _require_characters(predictions: Predictions, fitted: Predictions) -> None:
-    """Raise an InputError for log-likelihoods as they are where those of the fit were divided."""
+    """Raise an InputError for plain log-likelihoods where the fit used divided ones."""
     given = predictions.provenance
     if fitted.provenance.per_character and given.read_as == HARNESS.name and not given.per_character:
         raise InputError(
@@ -424,7 +424,7 @@ def load(path: str | os.PathLike[str]) -> Calibrator:
     Returns
     -------
     Calibrator
-        Fitted, ready for `predict_proba` of scores such as those it was fitted to; its `classes_` are the
+        Fitted, ready for `predict_proba` of scores such as the ones it was fitted to; its `classes_` are the
         names in the file.
 
     Raises
@@ -441,8 +441,8 @@ def _checked_classes(calibrator: Calibrator, classes: str | Iterable[object] | N
     Raises
     ------
     UsageError
-        If there are more or fewer of them, one is there twice or cannot be written, or they are those of the
-        fit in another order.
+        If their number differs, one occurs twice or cannot be written, or they are the names of the fit in
+        another order.
     """
     known = getattr(calibrator, "classes_", None)
     if classes is None and known is None:

@@ -1,4 +1,4 @@
-"""Options that change nothing in what is asked for: they are told, and all else is done.
+"""Options without effect on a request: they are reported, and all else is done.
 
 What asks for something that cannot be had, beside the rest or of the data, is refused where that is known.
 """
@@ -38,13 +38,13 @@ def idle_options(
     Parameters
     ----------
     settings
-        What is asked for; the usual metrics, if it names none, make use of all but of what they do not name.
+        The request; the usual metrics, if it names none, use every option but the ones for named metrics.
     calibration
         Rows that recalibrations are fitted to, if any were given.
     rules
-        Whose metrics are computed as well.
+        Rules with metrics to compute as well.
     figures
-        Those asked for, of commands that draw: they need metrics of their own where none are named.
+        The metrics asked for, of commands that draw: they need metrics of their own where none are named.
     names
         Groups, edges and weights that something else makes use of.
     """
@@ -112,7 +112,7 @@ def idle_of_keys(options: ReadOptions, *, saves: bool = False, state: str | None
 
 
 def idle_of_figures(drawing: PlotSettings, settings: Settings) -> list[str]:
-    """Return a sentence for what is asked of figures that none of them makes use of."""
+    """Return a sentence for options of figures that no figure here uses."""
     kinds, idle = [FIGURES[name] for name in drawing.figures], list[str]()
     if not kinds:
         return idle
@@ -128,7 +128,7 @@ def _whole(metric: Measure) -> Measure:
 
 
 def _unnamed(settings: Settings, metrics: Sequence[Measure], names: Collection[str]) -> list[str]:
-    """Return what is said of things that have a name, which nothing calls."""
+    """Return the remark on named things that nothing calls."""
     idle = []
     for field, argument in NAMED.items():
         given: Mapping[str, object] = getattr(settings, field)
@@ -144,7 +144,7 @@ def _unnamed(settings: Settings, metrics: Sequence[Measure], names: Collection[s
 
 
 def _untrained(settings: Settings, calibration: Predictions | None, metrics: Sequence[Measure]) -> list[str]:
-    """Return what is said of options of recalibrations, if there are none."""
+    """Return the remark on options of recalibrations, if there are none."""
     trained = [metric.arguments["training"] for metric in metrics if "training" in metric.arguments]
     if calibration is not None and "held-out" not in trained:
         return ["--calibration-data has no effect: no metric asked for recalibrates"]

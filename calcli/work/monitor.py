@@ -60,9 +60,9 @@ def monitor(
         order.
     {ReadOptions}
     reference : path, table or Predictions, optional
-        Rows that show what is expected, in place of the probabilities themselves.
+        Rows that show the expected outcomes, in place of the probabilities themselves.
     threshold : path, optional
-        A threshold whose promise is watched.
+        A threshold with a promise to watch.
     state : path, optional
         A file that carries the evidence from run to run; it is made if it is not there.
     {MonitorSettings}
@@ -104,7 +104,7 @@ def monitor_files(
     threshold: str | None = None,
     state: str | None = None,
 ) -> MonitorReport:
-    """Watch files, each a period, or one data set whose periods are told by times or numbers of rows.
+    """Watch files, each a period, or one data set with periods by times or numbers of rows.
 
     Raises
     ------
@@ -184,7 +184,7 @@ def _added(
     settings: MonitorSettings,
     state: str,
 ) -> tuple[Streams, int]:
-    """Return the periods that were known with those of the new rows, and how many rows are left out."""
+    """Return the known periods with the periods of the new rows, and the number of rows left out."""
     streams_of_value, out = before, 0
     files = settings.time is None and settings.every is None
     for one, look in zip(parts, watches, strict=True):

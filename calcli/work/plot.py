@@ -70,7 +70,7 @@ def plot(
         Predictions, as `evaluate` takes them; or several by name, side by side on the same scales.
     figure : str
         A name that `calcli explain` lists, with arguments if any, as in reliability:binning=equal-mass.
-    calibrator : path or sequence of them, optional
+    calibrator : path or sequence of paths, optional
         Calibrator files, for the figure calibration-map.
     view : View, optional
         How to look at it, where the keywords of `View` are not given by themselves.
@@ -152,7 +152,7 @@ def plot_files(
     data
         Whether to write the numbers in each figure and its caption beside it.
     html
-        Whether there will be a page of all of them.
+        Whether there will be a page with all figures.
     engine
         Makes states of the parts of files elsewhere, which are drawn; None to read here.
     watcher
@@ -218,7 +218,7 @@ def _asked_for(settings: Settings, drawing: PlotSettings) -> Settings:
 
 
 def _kinds(drawing: PlotSettings) -> list[FigureKind]:
-    """Return the figures that are asked for, one way or another.
+    """Return the requested figures, one way or another.
 
     Raises
     ------
@@ -259,7 +259,7 @@ def _drawn(
     evaluations: Mapping[str, Evaluation],
     remark: Remark | None,
 ) -> Iterator[tuple[str, Drawing]]:
-    """Yield figures by name; if there is someone to tell, those that a state cannot show are left out."""
+    """Yield figures by name; with a watcher, figures that a state cannot show are left out."""
     for name, view in views.items():
         try:
             yield name, draw(name, evaluations, view)
@@ -297,7 +297,7 @@ def _named(files: Sequence[str]) -> dict[str, str]:
 
 
 def _fitting(names: Sequence[str], systems: int, remark: Remark) -> list[str]:
-    """Return those of the standard figures that can show so many systems, and remark on the others."""
+    """Return the standard figures that can show this number of systems, and remark on the others."""
     most = {name: FIGURES[name].most_systems or systems for name in names}
     for name in names:
         if systems > most[name]:
@@ -313,7 +313,7 @@ def _standard(evaluations: Iterable[Evaluation], view: View) -> list[str]:
 
 
 def _tell_reading(inputs: Sequence[Input], remark: Remark) -> None:
-    """Say how files were read; of many, how the first was, and what is in doubt of any."""
+    """Say how files were read; of many, how the first was, and the doubts about any."""
     few = len(inputs) <= TOLD
     for n, one in enumerate(inputs):
         for sentence in one.reading if few or n == 0 else one.doubts:

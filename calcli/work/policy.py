@@ -105,7 +105,7 @@ def first_policy(
     against: Container[str] = (),
     reading: Mapping[str, Any] | None = None,
 ) -> str:
-    """Return a commented policy that today's values pass, and as many new rows of the same kind.
+    """Return a commented policy that today's values pass, and new rows of the same kind and number.
 
     A limit that the constant answer would keep is left out.
 
@@ -116,7 +116,7 @@ def first_policy(
     slacks
         What the limit of each leaves to chance.
     against
-        The metrics whose rules against a baseline are active; the others are comments.
+        The metrics with active rules against a baseline; the others are comments.
     reading
         The options that files are read with, by key.
     """

@@ -162,7 +162,7 @@ def _is_table(data: Any) -> bool:
 
 
 def _beside(data: Any, labels: Array, given: Mapping[str, Any]) -> Predictions:
-    """Return predictions in a table whose labels are an array; of numbers its columns are the classes."""
+    """Return predictions in a table with an array of labels; a table of numbers has classes as columns."""
     if cases := [name for name in column_names(data) if is_identifier(name)]:
         raise UsageError(f"{cases[0]} names rows, not a class; leave it out of the scores")
     from calcli.io.frames import from_table

@@ -1,4 +1,4 @@
-"""Segments of predictions that are off beyond chance."""
+"""Segments of predictions with differences beyond chance."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ASKED = frozenset(declared(SegmentSettings))
 @documented(SegmentSettings)
 @documented(ReadOptions, *OF_TABLES)
 def segments(data: Any = None, labels: Any = None, **settings: Any) -> SegmentsReport:
-    """Find segments whose outcomes differ from their predictions beyond chance, however many are looked at.
+    """Find segments with outcomes beyond chance for their predictions, corrected for their number.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ def segments(data: Any = None, labels: Any = None, **settings: Any) -> SegmentsR
     Returns
     -------
     SegmentsReport
-        Those beyond chance, and all that were looked at.
+        The segments beyond chance, and all segments looked at.
 
     Raises
     ------
@@ -47,7 +47,7 @@ def segments(data: Any = None, labels: Any = None, **settings: Any) -> SegmentsR
 
 
 def segments_files(files: Sequence[str], options: ReadOptions, settings: SegmentSettings) -> SegmentsReport:
-    """Find segments of files that are one data set; otherwise as `segments`."""
+    """Find segments of the files of one data set; otherwise as `segments`."""
     return _found(read_concat(files, options), settings)
 
 

@@ -1,4 +1,4 @@
-"""Simulated predictions whose true posteriors are known, as arrays or in files."""
+"""Simulated predictions with known true posteriors, as arrays or in files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""States in Python: what is left of predictions, to be sent, kept, merged and evaluated."""
+"""States in Python: summaries of predictions, to send, keep, merge and evaluate."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class State(StatePredictions):
         data, labels
             Predictions, as `evaluate` takes them.
         by : str or sequence of str
-            Columns of whose every value a small state is kept as well.
+            Columns with a small state for every value as well.
         key : str, optional
             Column of unique values that rows are known by; by default it is their order.
         {ReadOptions}
@@ -81,7 +81,7 @@ class State(StatePredictions):
         return to_bytes(self.state)
 
     def merge(self, *others: StatePredictions) -> Self:
-        """Return the state of these rows and those of others.
+        """Return the state of these rows and of others.
 
         Few rows, up to 20,000, stand in the order of the names of their parts, then in this one.
 

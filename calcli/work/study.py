@@ -39,7 +39,7 @@ def study_system(
     Parameters
     ----------
     system
-        What is simulated.
+        The system.
     metrics
         Calibration errors, as expressions.
     rows, series
@@ -47,7 +47,7 @@ def study_system(
     parameters
         Of the system.
     seed
-        Of all of them.
+        Metrics of all series.
     output
         A file for the figure; its ending says the format.
     workers

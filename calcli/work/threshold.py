@@ -60,7 +60,7 @@ def threshold_file(
     output: str | None,
     remark: Remark = unsaid,
 ) -> ThresholdReport:
-    """Make a threshold of files that are one data set, and write it if anything is promised.
+    """Make a threshold from the files of one data set, and write it if anything is promised.
 
     Raises
     ------

@@ -44,7 +44,7 @@ class Values:
     name
         The type, in the documentation of keywords.
     expected
-        What is expected, to end a sentence on a wrong value.
+        The expected values, to end a sentence on a wrong value.
     taken
         Returns a value as the setting holds it; a TypeError, ValueError or OverflowError if it is wrong.
     limits
@@ -86,7 +86,7 @@ class Values:
 
 @dataclass(frozen=True)
 class Setting:
-    """What is said of a setting.
+    """The declaration of a setting.
 
     Attributes
     ----------
@@ -103,7 +103,7 @@ class Setting:
     in_policies
         Whether a policy may hold it.
     default
-        What it is if nothing is said.
+        Its default.
     """
 
     values: Values
@@ -148,7 +148,7 @@ class Setting:
 
 
 def whole(low: int = 0, high: int | None = None) -> Values:
-    """Return the whole numbers in a range; without an end, those that arrays hold."""
+    """Return the whole numbers in a range; without an end, the range that arrays hold."""
 
     def taken(value: Any) -> int:
         number = operator.index(value)
@@ -249,7 +249,7 @@ def names(example: str) -> Values:
 
 
 def refuse_set(called: str, value: Any) -> None:
-    """Raise a UsageError for a set, of which two runs may have two orders."""
+    """Raise a UsageError for a set, which two runs may order differently."""
     if isinstance(value, (set, frozenset)):
         raise UsageError(f"{called} is a set, which has no order; give a list")
 
@@ -303,7 +303,7 @@ def setting(default: Any, values: Values, help: str, metavar: str | None = None,
 
 
 def declared(owner: type[Any]) -> dict[str, Setting]:
-    """Return what is said of the settings that a class holds, by keyword."""
+    """Return the declarations of the settings of a class, by keyword."""
     by_name = {}
     for one in fields(owner):
         said: Setting = one.metadata["setting"]

@@ -29,7 +29,7 @@ Section = Literal["scores", "errors", "parts", "classical"]
 
 @dataclass(frozen=True, kw_only=True)
 class MetricFamily:
-    """What is to be known of the metrics of a family.
+    """The facts about the metrics of a family.
 
     Attributes
     ----------
@@ -40,10 +40,10 @@ class MetricFamily:
     section
         Which part of a report shows them.
     has_null
-        Whether its values are biased upward near zero, so that they stand beside what calibrated
-        probabilities would show, and have no interval.
+        Whether its values are biased upward near zero: they then stand beside the value if calibrated, and
+        have no interval.
     has_interval_of_difference
-        Whether a difference has an interval, so that it can be proven to be small.
+        Whether a difference has an interval, and can be proven small.
     fits
         Whether its metrics fit transforms, which takes so long that they are not computed again and again.
     class_by_class
@@ -126,7 +126,7 @@ C = TypeVar("C")
 
 @dataclass(frozen=True)
 class Argument:
-    """An argument of an entry; its type is that of the default.
+    """An argument of an entry, with the type of its default.
 
     Attributes
     ----------
@@ -141,9 +141,9 @@ class Argument:
     fits, form
         Which strings it may be, and how to say so, where they are not a few choices.
     nested
-        Whether the choices are entries, whose own arguments follow after slashes.
+        Whether the choices are entries, with their own arguments after slashes.
     own
-        Whether settings leave it alone, so that only the expression changes it.
+        Whether settings leave it alone, and only the expression changes it.
     says
         What it means, in a line.
     """
@@ -244,7 +244,7 @@ def written(value: Any) -> str:
 
 
 def expressed(entry: Entry, arguments: Mapping[str, Any]) -> list[str]:
-    """Return the parts of a canonical expression: the name, and arguments that are not at their default."""
+    """Return the parts of a canonical expression: the name, and arguments other than their default."""
     changed = [key for key, one in entry.arguments.items() if arguments[key] != one.default]
     texts = {key: getattr(arguments[key], "nested", None) or written(arguments[key]) for key in changed}
     return [entry.name, *(f"{key}={text}" for key, text in texts.items())]
@@ -252,7 +252,7 @@ def expressed(entry: Entry, arguments: Mapping[str, Any]) -> list[str]:
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
-    """What is to be known of something before it is made.
+    """The facts about a metric, method or figure before it is made.
 
     Attributes
     ----------
@@ -267,7 +267,7 @@ class Entry:
     arguments
         What an expression may say of it, in the order in which it prints.
     needs_classes
-        Of what is not for answers that are right or wrong: why, as the rest of a sentence on it.
+        Why it does not apply to answers, as the rest of a sentence on it.
     made
         The class that declares it.
     """
@@ -320,7 +320,7 @@ class Metric(Entry):
     misses
         What it does not see, and what to use then.
     of_answers
-        The meaning where there are answers that are right or wrong; "" if it is the same.
+        The meaning for answers; "" if it is the same.
     tier
         Where lists of metrics have it: first, then, or last, with what mainly the works use.
     bounds
@@ -387,8 +387,8 @@ class Method(Entry):
         Returns the number of parameters from the number of classes and the arguments; None where the data
         decide it, or a penalty.
     effort
-        What five fits cost for each score, in looks at it. A wrapper's
-        multiplies that of what it is around.
+        What five fits cost for each score, in looks at it. A wrapper multiplies the value of the method
+        inside.
     quick
         Whether `auto` tries it unasked.
     misses
@@ -425,14 +425,14 @@ def _method_called(name: str) -> Method:
 
 @dataclass(frozen=True, kw_only=True)
 class FigureKind(Entry):
-    """A figure; its name is also that of its module in `calcli.figures` and of the files it is written to.
+    """A figure; its name is also the name of its module in `calcli.figures` and of its files.
 
     Attributes
     ----------
     meaning
         One line: what it shows.
     metrics
-        The metrics that it draws where none are asked for; one that takes costs for each of those in use.
+        The metrics that it draws by default; one that takes costs for each of the costs in use.
     one_score
         Whether it looks through a one-dimensional lens, and so at a region of its scores.
     lens
@@ -440,7 +440,7 @@ class FigureKind(Entry):
     most_systems
         How many systems it can show; None for any number.
     bins
-        Which bins other than equal-width ones it can show: those of scores, or recursive ones of vectors.
+        The bins other than equal-width ones that it can show: bins of scores, or recursive bins of vectors.
     standard
         The least and the largest number of classes for which a report has it; None if it never does.
     of_classes
@@ -455,7 +455,7 @@ class FigureKind(Entry):
     rows, numbers
         How many evenly spaced rows it looks at, or more that have so many probabilities; 0 for other looks.
     own
-        Settings of `ViewSettings` that are of this figure alone.
+        Settings of `ViewSettings` for this figure alone.
     """
 
     kind: ClassVar[str] = "figure"
@@ -498,7 +498,7 @@ E = TypeVar("E", bound=Named)
 
 
 class Registry(Mapping[str, E]):
-    """Entries by name, made when they are first asked for; those of plugins come to them one by one.
+    """Entries by name, made when first asked for; plugins add theirs one by one.
 
     Parameters
     ----------
@@ -507,7 +507,7 @@ class Registry(Mapping[str, E]):
     kind
         What entries are.
     known
-        Returns those of calcli.
+        Returns calcli's own.
     """
 
     def __init__(self, group: str, kind: type[E], known: Callable[[], Iterable[E]]) -> None:
@@ -528,7 +528,7 @@ class Registry(Mapping[str, E]):
         return name in self._known
 
     def __getitem__(self, name: str) -> E:
-        """Return an entry, also that of a plugin.
+        """Return an entry, also one of a plugin.
 
         Raises
         ------
@@ -562,7 +562,7 @@ class Registry(Mapping[str, E]):
 def arg(says: str, *, default: Any = MISSING, **limits: Any) -> Any:
     """Return the field of a declared class that is an argument; see `Argument`.
 
-    Its choices are those of the type, where that is a Literal; without a default it holds another method.
+    Its choices come from the type, where the type is a Literal; without a default it holds another method.
     """
     return field(default=default, metadata={"says": says, **limits})
 
@@ -593,7 +593,7 @@ def metric(name: str, title: str, **facts: Any) -> Callable[[type[C]], type[C]]:
     Parameters
     ----------
     name, title, facts
-        Those of `Metric`.
+        Parameters of `Metric`.
     """
 
     def declare(owner: type[C]) -> type[C]:
@@ -615,7 +615,7 @@ def method(name: str, title: str, **facts: Any) -> Callable[[type[C]], type[C]]:
     Parameters
     ----------
     name, title, facts
-        Those of `Method`.
+        Parameters of `Method`.
     """
 
     def declare(owner: type[C]) -> type[C]:

@@ -19,12 +19,12 @@ class UsageError(CalcliError):
 
 
 class NeedsRows(UsageError):
-    """Only sums are there, and something else is asked for that only single rows can tell."""
+    """A request that only single rows can answer, where there are only sums."""
 
 
 @contextmanager
 def naming(called: str) -> Iterator[None]:
-    """Let the sentences of wrong calls begin with what is `called` so by its user."""
+    """Make the sentences of wrong calls begin with `called`, the user's word."""
     try:
         yield
     except UsageError as fault:

@@ -108,7 +108,7 @@ class Measure(Expression[Metric]):
         measured, settings
             `Measurements` that have what it needs, and `Settings`.
         beside
-            Metrics that are estimated with it, with which it may share what is drawn.
+            Metrics estimated at the same time, which may share draws with it.
 
         Raises
         ------
@@ -160,7 +160,7 @@ class Measure(Expression[Metric]):
 
     @property
     def unit(self) -> str:
-        """The metric's unit; that of the score where it measures part of one."""
+        """The metric's unit; for a part of a score the unit of the score."""
         if self.arguments.get("distance") == L1:
             return "ratio"
         return self.base_score.unit if self.entry.unit == AS_SCORE else self.entry.unit
@@ -252,7 +252,7 @@ def _parse(
     Parameters
     ----------
     form, known
-        What is made, and the entries it may be made of.
+        The kind of object, and the entries it may have.
     text
         The expression.
     defaults
@@ -329,10 +329,10 @@ def nested_method(text: str) -> MethodExpression:
 
 
 def _colons(text: str) -> str:
-    """Return the expression of a wrapped method, whose arguments stand after slashes, as any other.
+    """Return the expression of a wrapped method, with arguments after slashes, like any other.
 
-    A slash stays one within a list of values, behind `calibrator=`, as what follows is of that method, and
-    behind `members=` before what the last of them knows.
+    A slash stays one within a list of values, behind `calibrator=`, where the rest belongs to the inner
+    method, and behind `members=` before the arguments of its last method.
     """
     name, *parts = text.split("/")
     pairs: list[str] = []
@@ -408,8 +408,8 @@ def checked_region(owner: str, text: str) -> str:
 def nearest_name(name: str, known: Iterable[str]) -> str:
     """Return a clause that suggests the known name nearest to a wrong one; "" if none is near.
 
-    A synonym, or a word of the wrong name that is a known name, as in `dp-affine`, is nearer than what is
-    spelled alike, unless that differs in a letter or two.
+    A synonym, or a known name within the wrong one, as in `dp-affine`, is nearer than a similar spelling,
+    unless the spelling differs in a letter or two.
     """
     known, wanted = list(known), name.lower()
     if misspelled := difflib.get_close_matches(wanted, known, n=1, cutoff=0.85):
@@ -423,7 +423,7 @@ SINGLE = ("class-", "worst-class", "canonical", "predicted-")  # lenses
 
 
 def option_names(count: int) -> tuple[str, ...]:
-    """Return what the options of questions are called that do not all have as many."""
+    """Return the names of the options of questions with unequal numbers of options."""
     return tuple(f"option {place}" for place in range(count))
 
 
@@ -488,7 +488,7 @@ def no_lens(lens: str) -> str:
 
 
 def _within(call: Expression[Any]) -> Iterable[Expression[Any]]:
-    """Yield an expression and those within it."""
+    """Yield an expression and the nested ones."""
     if isinstance(call, MethodExpression):
         yield from call.chain
         return

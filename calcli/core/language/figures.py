@@ -1,4 +1,4 @@
-"""Every figure calcli draws, as data; loads without numpy, so that help is quick."""
+"""Every figure calcli draws, as data; loads without numpy, which keeps help quick."""
 
 from __future__ import annotations
 
@@ -270,7 +270,7 @@ def refuse_binning(kinds: Iterable[FigureKind], binning: str) -> None:
 def standard_names(
     n_classes: int, lens: str = AUTO_LENS, region: str = "all", *, tested: bool = True
 ) -> list[str]:
-    """Return the names of the figures that fit predictions, those that look through a lens first.
+    """Return the names of the figures that fit predictions, figures with a lens first.
 
     Parameters
     ----------
@@ -297,7 +297,7 @@ def standard_names(
 
 
 def _lists(example: str) -> Values:
-    """Return lists of lists of text, each of which may be text with commas between."""
+    """Return lists of lists of text; a text may hold several with commas between."""
     plain = texts(example)
 
     def checked(value: Any) -> tuple[Any, ...]:
@@ -377,7 +377,7 @@ class PlotSettings:
 def parse_figures(lists: Iterable[Iterable[str]]) -> dict[str, dict[str, Any]]:
     """Return the settings of each figure by its name, of expressions such as `ks:knots=6`.
 
-    Values are those of `ViewSettings`; slashes in them stand for colons where these are part of one.
+    Values are values of `ViewSettings`; slashes stand for colons where these are part of a value.
 
     Raises
     ------

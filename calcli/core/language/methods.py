@@ -9,7 +9,7 @@ JOINED = "+"  # between the members of a pool
 
 
 def _declared() -> list[Method]:
-    """Return the methods, of which `auto` takes the first of those that are equally good."""
+    """Return the methods; among equally good ones `auto` takes the first."""
     return sorted(declared_in("calcli.core.calibrators", *HOMES), key=lambda entry: entry.freedom)
 
 

@@ -1,4 +1,4 @@
-"""The registry of metrics, each declared where its mathematics is, and words that several of them share."""
+"""The registry of metrics, each declared beside its mathematics, and words that several share."""
 
 from __future__ import annotations
 

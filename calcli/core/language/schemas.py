@@ -1,4 +1,4 @@
-"""JSON Schemas from the types of what is written."""
+"""JSON Schemas from the types of documents."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ class Fields:
     of
         The dataclass.
     without
-        Fields that are left out.
+        Fields to leave out.
     beside
-        Typed dictionaries of keys that are added, or are of another type there; those of one that is not
-        total are there all or none.
+        Typed dictionaries of keys to add, or with another type there; the keys of one that is not total are
+        all there or all missing.
     """
 
     of: type[Any]
@@ -52,16 +52,16 @@ class Schemas:
     Attributes
     ----------
     written
-        What is written in the place of a type that says less, such as a protocol.
+        The type to write in the place of a less informative one, such as a protocol.
     definitions
-        Those of the objects so far, by name.
+        The objects so far, by name.
     """
 
     written: Mapping[Any, Any] = field(default_factory=dict)
     definitions: dict[str, Any] = field(default_factory=dict)
 
     def document(self, title: str, head: Mapping[str, Any], content: Any) -> dict[str, Any]:
-        """Return the schema of a whole document, whose keys are those of a head and of a typed dictionary."""
+        """Return the schema of a whole document, with the keys of a head and of a typed dictionary."""
         body = self._keys(content)
         keys = {**head, **body.pop("properties")}
         required = [*head, *body.pop("required")]
@@ -112,7 +112,7 @@ class Schemas:
         return {"$ref": f"#/$defs/{name}"}
 
     def _keys(self, kind: Any, without: Sequence[str] = ()) -> dict[str, Any]:
-        """Return the keys of an object, which of them must be there, and which only together."""
+        """Return the keys of an object, the required ones, and the groups that occur together."""
         if isinstance(kind, Fields):
             parts = [self._keys(kind.of, kind.without), *map(self._keys, kind.beside)]
             together = {name: others for part in parts for name, others in part["dependentRequired"].items()}
@@ -140,7 +140,7 @@ class Schemas:
 
 
 def _descriptions(kind: Any) -> dict[str, dict[str, str]]:
-    """Return what docstrings say of attributes, those of parent classes included."""
+    """Return the descriptions of attributes in docstrings, parent classes included."""
     descriptions: dict[str, dict[str, str]] = {}
     for parent in reversed(kind.__mro__):
         doc = getdoc(parent) if "__doc__" in vars(parent) else None

@@ -74,7 +74,7 @@ PRIORS = replace(TEXT, expected="text, or a number for each class", taken=_prior
 @documented()
 @dataclass(frozen=True, repr=False)
 class Settings:
-    """What is to be computed, and how.
+    """What to compute, and how.
 
     Attributes
     ----------
@@ -179,7 +179,7 @@ class Settings:
     def draws_outcomes(self) -> bool:
         """Whether outcomes can be drawn from the predictions, row by row.
 
-        Not those of dependent rows, nor of rows whose weights come from their labels, as those of priors do.
+        Dependent rows have none, nor have rows with weights that come from their labels, as with priors.
         """
         return self.cluster is None and self.priors is None
 
@@ -212,7 +212,7 @@ class PairSettings:
 
     @property
     def in_order(self) -> bool:
-        """Whether rows are paired by their order, so that all of them must be there."""
+        """Whether rows are paired by their order, which needs all of them."""
         return self.paired is not False and self.key is None
 
 
@@ -222,7 +222,7 @@ IN_ORDER = PairSettings()
 @documented()
 @dataclass(frozen=True)
 class ThresholdSettings:
-    """What a threshold promises, and of which rows.
+    """The promise of a threshold, and the rows it covers.
 
     Attributes
     ----------

@@ -1,8 +1,8 @@
 """Numbers as text: digits follow from what it shows.
 
-A number shows two significant digits of its distance to 0 or to 1, whichever is nearer, so that no small
-number looks like 0 and no 0.99995 like 1. Numbers that are read together show as many of how far they lie
-apart. What has an interval is as fine as the interval: digits beyond that are noise.
+A number shows two significant digits of its distance to 0 or to 1, whichever is nearer: no small number looks
+like 0 and no 0.99995 like 1. Numbers side by side show two significant digits of their difference. A value
+with an interval is as fine as the interval: further digits are noise.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def number(value: float, *beside: float, digits: int | None = None, sign: bool =
     value
         The number.
     beside
-        Those that are read beside it.
+        Numbers beside it.
     digits
         Its decimals where something else tells them, as `apart` does; there are at least four.
     sign
@@ -45,7 +45,7 @@ def number(value: float, *beside: float, digits: int | None = None, sign: bool =
 
 
 def numbers(*together: float) -> list[str]:
-    """Return numbers that are read together."""
+    """Return numbers to read side by side."""
     return [number(one, *together) for one in together]
 
 
@@ -77,7 +77,7 @@ def span(low: float, high: float, write: Callable[..., str] = number, **how: Any
     low, high
         The ends.
     write
-        Makes text of them: `number` or `percent`.
+        Formats them as text: `number` or `percent`.
     how
         What else that takes.
     """

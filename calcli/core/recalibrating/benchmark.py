@@ -57,7 +57,7 @@ class Task:
     fold
         (N,) the fold of each row, where they are given; then `folds` is their number.
     columns
-        Of the rows that are judged, by name: those that settings name.
+        Of the rows to judge, by name: the metrics of the settings.
     logits
         Whether both are raw logits, which some methods need.
     """
@@ -91,7 +91,7 @@ class Trial:
     deviations
         Their standard deviations over seeds; empty for one seed.
     fit_seconds, apply_seconds
-        Time of the processor; with folds, that of all fits with their applications, and 0.
+        Processor time; with folds, the time of all fits with their applications, and 0.
     fault
         Why it failed, or "".
     influences
@@ -313,7 +313,7 @@ def _fitted(task: Task, method: str, rows: LabeledScores, seed: int) -> Calibrat
 
 
 def cost(metric: str, value: float) -> float:
-    """Return a value so that lower is better; undefined values are worst."""
+    """Return a value with lower as better; undefined values are worst."""
     found = METRICS[metric.partition(":")[0]].cost(value)
     return math.inf if math.isnan(found) else found
 

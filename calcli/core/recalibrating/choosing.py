@@ -78,7 +78,7 @@ def _structured(classes: int) -> list[str]:
 def freedom(method: MethodExpression) -> tuple[float, ...]:
     """Return what sorts methods by their freedom, the simplest first: their order, then their strengths.
 
-    It is the same for those that are equally free, as with other bases of structured scaling.
+    It is the same for equally free methods, as with other bases of structured scaling.
     """
     inner = method.chain[-1]
     strengths = inner.arguments
@@ -132,7 +132,7 @@ class Dealt:
     Attributes
     ----------
     rows
-        All of them.
+        All candidates.
     folds
         The fold of each, (N,), for each time that they are dealt.
     settings
@@ -200,9 +200,9 @@ class Trials:
         self._best: dict[tuple[str, ...], Member] = {}
 
     def held_out(self, methods: Sequence[MethodExpression]) -> Iterator[Performance | CalcliError]:
-        """Cross-validate methods of unlike paths, roughly where it can; yield what is found, in their order.
+        """Cross-validate methods of unlike paths, roughly where it can; yield the trials in their order.
 
-        The fits of one strength start those of the next on its path.
+        The fits of one strength start the fits of the next on its path.
         """
         fits = [
             OneFit(str(method), repeat, number, self._starts.get((path_of(method), repeat, number)))
@@ -222,7 +222,7 @@ class Trials:
     def _joined(
         self, method: MethodExpression, fits: dict[tuple[int, int], Fitted]
     ) -> Performance | CalcliError:
-        """Return what is made of the fits of a method."""
+        """Return a function's results for the fits of a method."""
         path, log_probs = path_of(method), []
         for repeat, fold in enumerate(self.dealt.folds):
             result = np.empty(self.rows.scores.shape)
@@ -246,7 +246,7 @@ class Trials:
             self._step()
 
     def _judged(self, log_probs: Sequence[Doubles]) -> Performance:
-        """Return the mean over the times that folds were dealt; classes are those of the first."""
+        """Return the mean over the times that folds were dealt; classes come from the first."""
         runs = [self._judge(ArrayScores(one, "log-probs")) for one in log_probs]
         means = {name: float(np.mean([one.values[name] for one in runs])) for name in runs[0].values}
         return replace(runs[0], values=means, losses=np.mean([one.losses for one in runs], axis=0))
@@ -254,8 +254,8 @@ class Trials:
     def pooled(self) -> tuple[MethodExpression, Performance] | None:
         """Return the pool of the best method of each kind, weighted by their held-out predictions.
 
-        It is judged on each fold with the weights that the rows of the other folds give, as often as they are
-        dealt: those of all rows are fitted to the rows that would judge them.
+        It is judged on each fold with the weights from the rows of the other folds, once for each deal:
+        weights of all rows are fitted to the rows that would judge them.
         """
         members = list(self._best.values())
         everywhere = np.arange(len(self.dealt.folds) * len(self.rows.labels))
@@ -285,7 +285,7 @@ class Trials:
         return log_probs
 
     def _weights(self, members: Sequence[Member], places: Positions) -> Doubles:
-        """Return the weights of a pool, by the held-out predictions at some places in those of all deals."""
+        """Return the weights of a pool, by the held-out predictions at some places among all deals."""
         rows, at = self.rows, places % len(self.rows.labels)
         of_rows = None if rows.weights is None else rows.weights[at]
         log_probs = [one[places] for _, _, one in members]
@@ -327,7 +327,7 @@ class Candidate:
     values
         Metrics of the held-out predictions, the mean over repeats; empty if it could not be fitted.
     difference
-        Held-out loss against that of the best candidate.
+        Held-out loss against the best candidate's.
     failed
         Why it could not be fitted.
     """
@@ -367,7 +367,7 @@ def choose(
 ) -> tuple[MethodExpression, Performance, tuple[Candidate, ...], Sureness | None]:
     """Return the method to take, its held-out predictions, what was compared, and how sure the choice is.
 
-    The simplest method whose loss is within one standard error of the least is chosen, of those equally free
+    The simplest method with a loss within one standard error of the least is chosen, among equally free ones
     the best; then, where `pool` is among the methods, the pool of the best of each kind, if its loss is lower
     by more than a standard error and more than a hundredth.
 
@@ -445,7 +445,7 @@ def _strengths(method: MethodExpression) -> tuple[str, ...]:
 
 
 def _best_of_equals(means: Doubles, ranks: Sequence[tuple[float, ...]], chosen: int) -> int:
-    """Return the candidate of the least mean loss among those that are as free as one of them."""
+    """Return the candidate of the least mean loss among the ones as free as one of them."""
     return min((k for k, rank in enumerate(ranks) if rank == ranks[chosen]), key=lambda k: means[k])
 
 
@@ -509,7 +509,7 @@ def sureness(
 
 
 def _resampled_choice(away: Doubles, share: Doubles, ranks: Sequence[tuple[float, ...]], of: Doubles) -> int:
-    """Return which of the candidates the rule takes by losses, (C, N), against those of one of them."""
+    """Return the candidates the rule takes by losses, (C, N), against the losses of one of them."""
     singles = away[: len(ranks)]
     means = singles @ share
     best = int(np.argmin(means))

@@ -76,7 +76,7 @@ class Fit:
     gain
         Held-out loss before against after, by the score of the settings; None without folds.
     changed_rows, new_ties
-        Fitting rows whose predicted class changes, and whose largest probability becomes shared; those of
+        Fitting rows with a changed predicted class, and rows with a newly shared largest probability; rows of
         weight 0 left out.
     candidates
         What was compared, the simplest first; empty where nothing was to be chosen.
@@ -87,7 +87,8 @@ class Fit:
     backwards_area
         The area under the ROC curve of the fitting rows, if their scores rank the wrong way round; else None.
     unchanged
-        Whether no method gains more than chance, so that the calibrator, a temperature of 1, changes nothing.
+        Whether no method gains more than chance, in which case the calibrator, a temperature of 1, changes
+        nothing.
     """
 
     method: MethodExpression
@@ -111,7 +112,7 @@ class Fit:
 
     @property
     def class_rows(self) -> NDArray[np.intp]:
-        """(K,) how many rows each class has, those of weight 0 left out."""
+        """(K,) rows of each class, rows of weight 0 left out."""
         rows = self.predictions
         counted = rows.labels if rows.weights is None else rows.labels[rows.weights > 0]
         return np.bincount(counted, minlength=rows.n_classes)
@@ -131,7 +132,7 @@ class Fit:
 
 
 def takes_raw(method: MethodExpression, otherwise: bool = False) -> bool:
-    """Tell whether a method takes raw logits only: its expression says so, or what is said of all."""
+    """Tell whether a method takes raw logits only: its expression says so, or the setting for all."""
     said = [one.arguments["input"] == "raw" for one in method.chain if "input" in one.arguments]
     return any(said) if said else otherwise
 
@@ -142,7 +143,7 @@ def fit(
     settings: FitSettings | None = None,
     watch: Watch = lambda done: None,
 ) -> Fit:
-    """Fit a method, or the simplest of several that are as good as the best.
+    """Fit a method, or the simplest of several that do not differ from the best.
 
     Parameters
     ----------
@@ -153,8 +154,7 @@ def fit(
     settings
         How to fit.
     watch
-        Called with the number of fits done; there are as many as `fits` says, of folds in a column as
-        `with_folds` says.
+        Called with the number of fits done; `fits` gives the total, and `with_folds` the folds in a column.
 
     Raises
     ------
@@ -278,7 +278,7 @@ def cross_validated(fit: Fit) -> Floats:
     """Return the (N, K) log-probabilities that each row of a fit gets from fits to the other folds.
 
     They are made once more: few ask for them, and they are many. The metrics that the fit holds are theirs,
-    but those of a chosen method are the mean over all deals of the folds, of which this is the first.
+    but a chosen method has the mean over all deals of the folds, and this is the first deal.
 
     Raises
     ------

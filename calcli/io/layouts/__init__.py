@@ -1,7 +1,7 @@
 """The layouts of files: what frameworks write, each a declaration; the guide's table is made from them.
 
-A layout whose scores are not plain columns names a module of this folder, which makes plain columns of them
-and is loaded when tables are.
+A layout with scores in other than plain columns names a module of this folder, which makes plain columns of
+them and is loaded when tables are.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Answers, right or wrong, in files: which column is the confidence, and which says what is right.
+"""Answers, right or wrong, in files: the column of the confidence, and the columns that tell what is right.
 
 What language models, judges and agents are logged with: no score for each class, but how sure the one answer
 is, and whether it turned out to be right; or the answer and the label, which are right where they are equal.
@@ -24,7 +24,7 @@ LEAVE_OUT, REMOVE = "leave them out with --drop-missing", "remove such rows"
 def require_column(
     column: str, columns: Collection[str], name: str, option: str, what: str = "column"
 ) -> None:
-    """Raise a UsageError if there is no such column, with those that are spelled alike."""
+    """Raise a UsageError for a missing column, and name similar ones."""
     if column not in columns:
         near = difflib.get_close_matches(column, columns, n=3)
         offer = f"did you mean {listed(near)}?" if near else f"it has {listed(tuple(columns))}"
@@ -37,9 +37,9 @@ def outcomes_of(values: Sequence[Array], ignored: Collection[str] = ()) -> Label
     Parameters
     ----------
     values
-        (N,) what says so, in numbers or text, or both what was answered and what is right.
+        (N,) what tells it, in numbers or text, or both the answer and the right answer.
     ignored
-        Labels that are left out; they stay as they are where two columns are compared.
+        Labels to leave out; they stay where two columns are compared.
     """
     gone = np.logical_or.reduce([is_missing(one) for one in values])
     last = values[-1].astype(str) if values[-1].dtype.kind == "O" else values[-1]

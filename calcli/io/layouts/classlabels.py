@@ -15,7 +15,7 @@ KEY = b"huggingface"
 
 
 def class_labels(schema: Any) -> dict[str, tuple[str, ...]]:
-    """Return the names of the classes of each column whose numbers are positions in a list of names."""
+    """Return the class names of each column with positions in a list of names."""
     features = _features(_said(schema.metadata))
     by_column = {}
     for column, said in features.items():
@@ -33,7 +33,7 @@ def named_classes(
     Parameters
     ----------
     classes
-        Names that the scores have in the file; of one score in a row, that of its class, or of both.
+        Names of the scores in the file; for one score in a row, the name of its class, or of both.
     columns
         Scores in a row.
     schema
@@ -53,14 +53,14 @@ def named_classes(
 
 
 def metadata_with(metadata: Any, names: Sequence[str], new: Sequence[str]) -> Any:
-    """Return metadata of a schema for other columns: new ones hold numbers, and those that went are not told.
+    """Return metadata of a schema for other columns: new ones hold numbers, and dropped ones are left out.
 
     Parameters
     ----------
     metadata
         As it was.
     names, new
-        The columns there are, and which of them are new.
+        The columns there are, and the new ones among them.
     """
     said = _said(metadata)
     features = _features(said)
@@ -74,12 +74,12 @@ def metadata_with(metadata: Any, names: Sequence[str], new: Sequence[str]) -> An
 
 
 def joined_metadata(parts: Sequence[tuple[str, Any]]) -> Any:
-    """Return the metadata of parts, each a name and a schema: of those that name classes the first.
+    """Return the metadata of parts, each a name and a schema: from the first part with class names.
 
     Raises
     ------
     InputError
-        If two of them name the classes of a column differently.
+        If two parts name the classes of a column differently.
     """
     by_column: dict[str, tuple[str, tuple[str, ...]]] = {}
     fullest, said = -1, None

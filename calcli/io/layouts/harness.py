@@ -1,9 +1,9 @@
 """Samples of lm-evaluation-harness, and logs of OpenAI Evals.
 
-The samples have a log-likelihood for each option of a question, one of them the target. Questions may have
-different numbers of options. A row's scores are the log-softmax of the log-likelihoods, or of those divided
-by the characters of the options (what acc_norm compares); options that a question does not have get the
-probability 0. The logs have a line for each event, of which some grade an answer.
+The samples have a log-likelihood for each option of a question, and one option is the target. Questions may
+have different numbers of options. A row's scores are the log-softmax of the log-likelihoods, or of the
+log-likelihoods divided by the characters of the options (what acc_norm compares); missing options of a
+question get the probability 0. The logs have a line for each event, and some events grade an answer.
 """
 
 from __future__ import annotations
@@ -134,10 +134,10 @@ def _characters(record: Mapping[str, Any], count: int) -> list[int]:
 def _targets(
     records: Sequence[Mapping[str, Any]], likelihoods: Sequence[Sequence[float]], name: str
 ) -> list[int]:
-    """Return which option is right in each row: in all of them by number, or by text.
+    """Return the right option in each row: in all rows by number, or by text.
 
-    Where neither fits all rows, each has the one that fits. What is still open is known by `acc`, which says
-    whether the likeliest option is the right one.
+    Where neither fits all rows, each has the one that fits. Where that is open, `acc` says whether the
+    likeliest option is the right one.
     """
     pairs = [(record, len(one)) for record, one in zip(records, likelihoods, strict=True)]
     numbers, texts = [_by_number(*pair) for pair in pairs], [_by_text(*pair) for pair in pairs]
@@ -164,7 +164,7 @@ def _targets(
 
 
 def _fits(targets: Sequence[int], likeliest: Sequence[int], records: Sequence[Mapping[str, Any]]) -> bool:
-    """Tell whether `acc` is there and says of each row whether the likeliest option is right."""
+    """Tell whether `acc` is there and says in each row whether the likeliest option is right."""
     right = [one == other for one, other in zip(targets, likeliest, strict=True)]
     return right == [record.get("acc") for record in records]
 

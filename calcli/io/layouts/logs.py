@@ -1,7 +1,7 @@
 """Logs of evaluations: a row for each sample, with a column `score_NAME` for each scorer.
 
 Inspect's logs, samples of lm-evaluation-harness without options, results of promptfoo and of deepeval, and
-the statistics of single instances that HELM writes; OpenAI's batches, whose tokens have probabilities.
+the statistics of single instances that HELM writes; OpenAI's batches, with probabilities of tokens.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def inspect_table(header: Mapping[str, Any], summaries: Sequence[Any]) -> Any:
 
 
 def status_of(header: Mapping[str, Any], samples: int) -> str:
-    """Return what is wrong with a log of Inspect as a whole, as a clause; "" if nothing is."""
+    """Return the fault of a log of Inspect as a whole, as a clause; "" if nothing is."""
     status = header.get("status", "success")
     return (
         ""

@@ -21,7 +21,7 @@ SEVERAL = {b"calcli.keys": b"in several orders"}  # metadata of a column
 
 
 def unpack(field: Any, head: Head, options: ReadOptions) -> Unpacked | None:
-    """Return a column for each field, named as in `probs.cat`, those of objects within, too."""
+    """Return a column for each field, named as in `probs.cat`, nested objects included."""
     if not pa.types.is_struct(field.type) or not field.type.num_fields or field.name.count(".") > DEEPEST:
         return None
     first, names = head(), [one.name for one in field.type]

@@ -63,7 +63,7 @@ def _is_list(kind: Any) -> bool:
 
 
 def _parts(fields: dict[str, Any]) -> tuple[str, str] | None:
-    """Return the fields of class and score among those of single values, if there is one of each."""
+    """Return the fields of class and score among fields of single values, if there is one of each."""
     names = [name for name, kind in fields.items() if not pa.types.is_nested(kind)]
     label = [name for name in names if is_called("class", plain(name))]
     score = [name for name in names if is_called("its score", plain(name))]

@@ -69,7 +69,7 @@ def unpack(field: Any, head: Head, options: ReadOptions) -> Unpacked | None:
 
 
 def _of_numbers(name: str, values: list[str], plainly: list[str]) -> Unpacked | None:
-    """Return numbers, or lists of them, if text holds such."""
+    """Return numbers, or lists of numbers, if text holds such."""
     if all(map(PERCENT.fullmatch, plainly)):
         return Unpacked((Derived(name, pa.float64(), _percentages),), percent=True)
     if all(map(ALONE.fullmatch, plainly)) and any("." in value for value in plainly):
@@ -123,7 +123,7 @@ def _percentages(texts: Any, row: Row) -> Any:
 
 
 def _numbers(texts: Any, row: Row) -> Any:
-    """Return the numbers in text such as "[0.1, 0.9]"; what is missing is an empty list."""
+    """Return the numbers in text such as "[0.1, 0.9]"; a missing value is an empty list."""
     cells = pc.fill_null(texts, "")
     if pc.any(pc.match_substring(cells, "(")).as_py():
         cells = pa.array([_unwrapped(text) for text in cells.to_pylist()], pa.string())
@@ -181,7 +181,7 @@ def _refuse_two_separators(cells: Any, row: Row) -> None:
 
 
 def _of_pairs(texts: Any, row: Row) -> Any:
-    """Refuse text such as "0,1"; what is missing is an empty list."""
+    """Refuse text such as "0,1"; a missing value is an empty list."""
     for n, text in enumerate(texts.to_pylist()):
         if text and text.strip():
             why = (
@@ -198,14 +198,14 @@ def _decimals(texts: Any, row: Row) -> Any:
 
 
 def _single(texts: Any, row: Row) -> Any:
-    """Return one number in each text; what is missing is null."""
+    """Return one number in each text; a missing value is null."""
     cells = pc.utf8_trim_whitespace(texts)
     cells = pc.if_else(pc.equal(cells, ""), pa.scalar(None, cells.type), cells)
     return _as_numbers(cells, cells, row, "a number")
 
 
 def _as_numbers(flat: Any, cells: Any, row: Row, expected: str) -> Any:
-    """Return text as numbers; `cells` has that of each row, for messages."""
+    """Return text as numbers; `cells` has the text of each row, for messages."""
     try:
         return flat.cast(pa.float64())
     except pa.ArrowInvalid as error:
@@ -258,7 +258,7 @@ def _of_objects(field: Any, values: list[str], options: ReadOptions) -> Unpacked
 
 
 def _refuse_unlike(texts: list[str], kind: Any, row: Row) -> None:
-    """Refuse the first text whose objects are not of a type."""
+    """Refuse the first text with objects of another type."""
     for n, text in enumerate(texts):
         try:
             pa.array([_parsed(text, row, n)], kind)

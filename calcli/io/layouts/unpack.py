@@ -1,4 +1,4 @@
-"""Columns that are stored in another form than they are seen: packed scores, and lists of unequal length."""
+"""Columns stored in another form than readers see: packed scores, and lists of unequal length."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Unpacked:
     made
         The new columns, in place of it.
     scores
-        Which of them are scores by their form alone, whatever their names; "" if names decide.
+        The columns that are scores by their form alone, whatever their names; "" if names decide.
     layout
         What this is called.
     note
@@ -47,7 +47,7 @@ class Unpacked:
     classes
         Names of the classes, where it says them.
     ordered
-        Whether the order of the columns made is that of the classes, as far as it knows.
+        Whether the columns made have the order of the classes, as far as it knows.
     owner
         Of what objects their fields are made columns.
     """
@@ -100,7 +100,7 @@ def packed_columns(table: Table, options: ReadOptions) -> dict[str, Unpacked]:
 
 
 def _called(numbers: Any, row: Row, *, names: Sequence[str], apart: Sequence[str]) -> Any:
-    """Return numbers by the names that metadata have for them; others, and those apart, stay numbers."""
+    """Return numbers by their names in metadata; unnamed numbers stay numbers."""
     known = [str(n) if str(n) in apart and str(n) not in names else one for n, one in enumerate(names)]
     inside = pc.and_(pc.greater_equal(numbers, 0), pc.less(numbers, len(names)))
     known_texts, texts = pa.array(known, pa.string()), numbers.cast(pa.string())
@@ -117,7 +117,7 @@ def unpacked(table: Table, known: Mapping[str, Unpacked]) -> Table:
 
 
 def scaled(table: Table, by: float | None, options: ReadOptions, scores: Sequence[str] = ()) -> Table:
-    """Return a table with numbers divided: in these columns, or in those said or called scores."""
+    """Return a table with numbers divided: in these columns, or in columns given as or called scores."""
     if by is None:
         return table
     named = scores or (options.scores or options.confidence or "").split(",")

@@ -82,7 +82,7 @@ def one_of(lists: Any, row: Row) -> Any:
 
 
 def _first(lists: Any, row: Row) -> Any:
-    """Return the one value of each list; what is missing is null."""
+    """Return the one value of each list; a missing value is null."""
     lengths = pc.fill_null(pc.list_value_length(lists), 0)
     if (n := pc.index(pc.greater(lengths, 1), True).as_py()) >= 0:
         raise InputError(f"{row(n)} has {lengths[n].as_py()} labels; expected one, as in other rows")

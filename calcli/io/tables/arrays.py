@@ -1,4 +1,4 @@
-"""Arrays as numpy stores them, and files of them as tables: a column for each, by numpy alone."""
+"""Arrays as numpy stores them, and files of arrays as tables: a column for each, by numpy alone."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class StoredArray:
     name, file
         What to call it, and what it is in.
     header
-        What is known of it.
+        Its type and shape.
     opened
         Opens what it is in; None if it is in memory.
     load
@@ -74,12 +74,12 @@ class StoredArray:
         return cls(name, file, Header(values.shape, False, values.dtype, 0), None, values.view)
 
     def scores(self, axis: int) -> StoredScores:
-        """Return it as scores, with this axis for the classes; only those that lie scattered are read now.
+        """Return it as scores, with this axis for the classes; only scattered scores are read now.
 
         Raises
         ------
         InputError
-            If it does not hold numbers, or no row of them.
+            If it does not hold numbers, or has no row.
         """
         header = self.header
         if header.dtype.kind not in "iufb":
@@ -233,13 +233,13 @@ class Archive(Contents):
     names
         Of the arrays.
     array
-        Finds one of them.
+        Finds an array by name.
     comment
         Of the archive, which may tell the calibrators that were applied.
     scores
         The array of scores, where no name need tell it.
     label, labels_from
-        That of their labels then, and the file that has them; "" for none.
+        The axis of their labels then, and the file of the labels; "" for none.
     """
 
     name: str
@@ -272,7 +272,7 @@ class ArrayTable:
     files
         With the same arrays, as far as they are columns.
     array
-        That of the scores.
+        The axis of the scores.
     axes
         In each file its axis that has the classes.
     """
@@ -409,7 +409,7 @@ def flat_labels(stored: StoredArray, scores: Shape, place: Place) -> Labels:
     Raises
     ------
     InputError
-        If it has a 0 or 1 for every class and not one 1 in each row, values that are not labels, or other
+        If it has a 0 or 1 for every class but not one 1 in each row, values that cannot be labels, or other
         axes than the rows.
     """
     values = stored.load()

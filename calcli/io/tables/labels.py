@@ -31,7 +31,7 @@ DECIMAL = re.compile(r"[+-]?([0-9]{1,100}\.[0-9]{0,100}|\.[0-9]{1,100})")
 
 @dataclass(frozen=True)
 class Labels:
-    """One label a row: the distinct ones, and which of them each row has.
+    """One label a row: the distinct labels, and the place of each row's label among them.
 
     Attributes
     ----------
@@ -40,8 +40,8 @@ class Labels:
     codes
         (N,) places in these.
     meaning
-        What they stand for: text, numbers, booleans as 0 and 1, or positions, as those of one-hot labels;
-        mixed where parts of a data set differ in it.
+        What they stand for: text, numbers, booleans as 0 and 1, or positions, as in one-hot labels; mixed
+        where parts of a data set differ.
     """
 
     values: tuple[Label, ...]
@@ -65,7 +65,7 @@ class Labels:
 
     @property
     def numbers(self) -> list[int]:
-        """The distinct labels that are numbers."""
+        """The distinct labels, if numbers."""
         return [one for one in self.values if isinstance(one, int)]
 
     def shown(self, code: int) -> str:
@@ -97,7 +97,7 @@ class Labels:
 
 
 def distinct_of(values: Array) -> tuple[list[int], Array]:
-    """Return the distinct ones of (N,) integers, and which of them each is."""
+    """Return the distinct values of (N,) integers, and the place of each among them."""
     low, high = (int(values.min()), int(values.max())) if len(values) else (0, 0)
     if high - low < NARROW:
         places = values.astype(np.uint16) - np.uint16(low & 0xFFFF)  # differences are right modulo 2^16

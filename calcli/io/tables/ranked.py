@@ -38,7 +38,7 @@ ENOUGH = 100  # rows that have the same numbers in any order if these name the c
 
 @dataclass(frozen=True)
 class RankedScores(TableScores):
-    """Scores of which each row has its own order, put in the order of the classes.
+    """Scores with an order of their own in each row, put in the order of the classes.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class RankedScores(TableScores):
     by_name
         Whether the ranks are class names; if not, they are numbers counted from 0.
     ordered
-        Whether the order of the classes is known; if not, they stand in that of the alphabet.
+        Whether the order of the classes is known; if not, they stand in alphabetical order.
     """
 
     by_rank: TableScores
@@ -131,7 +131,7 @@ class RankedScores(TableScores):
         return np.array([places[number] for number in numbers])
 
     def _numbers(self, column: Any) -> Array:
-        """Return (n,) positions of classes: nan or -1 for what is not a class."""
+        """Return (n,) positions of classes: nan or -1 for other values."""
         if not self.by_name:
             column = column.cast(pa.float64()) if pa.types.is_null(column.type) else column
             return np.asarray(column.to_numpy(zero_copy_only=False))
@@ -149,7 +149,7 @@ def ranked_scores(raw: TableScores, ranks: tuple[str, ...], options: ReadOptions
     ranks
         Columns with the class of each score.
     options
-        `classes` names classes that are numbered, or orders those that have names.
+        `classes` names numbered classes, or orders named ones.
 
     Raises
     ------

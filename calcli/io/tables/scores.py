@@ -63,7 +63,7 @@ class TableScores(StoredScores):
         return replace(self, table=table)
 
     def kept(self, kept: NDArray[np.bool_]) -> Self:
-        """Return those of some rows, of which alone others are not looked at."""
+        """Return some rows, without looking at the others."""
         return self.within(kept_rows(self.table, kept))
 
     def missing(self) -> NDArray[np.bool_]:
@@ -101,7 +101,7 @@ class ColumnScores(TableScores):
 
 
 class ListScores(TableScores):
-    """Scores in one column whose values are lists with one entry per class."""
+    """Scores in one column, as lists with one entry per class."""
 
     def values(self, batch: Any, at: int) -> Array:
         """Return the values of the lists.

@@ -62,7 +62,7 @@ class StoredScores(ABC):
         return np.concatenate([np.isnan(block).any(axis=1) for block in self.blocks(BLOCK_ROWS)])
 
     def kept(self, kept: NDArray[np.bool_]) -> StoredScores:
-        """Return those of some rows."""
+        """Return some rows."""
         return SomeScores((self,), kept)
 
 
@@ -72,12 +72,12 @@ class HeldScores(Held, StoredScores):
 
 @dataclass(frozen=True)
 class SomeScores(StoredScores):
-    """The scores of several files one after the other, or some of them.
+    """The scores of several files one after the other, or some rows of them.
 
     Attributes
     ----------
     parts
-        Those of each file.
+        The scores of each file.
     some
         (N,) which rows; None for all.
     limit
@@ -125,7 +125,7 @@ class LazyColumns(Mapping[str, Array]):
     names
         Of the columns.
     read
-        Reads one of them.
+        Reads one file.
     some
         Which of their rows, one choice after the other.
     """
@@ -170,11 +170,11 @@ class Source:
     kind, kind_reason
         What the scores are, where names or their values have shown it, and why.
     by_rank
-        Whether it is said of each score which class it is of.
+        Whether each score names its class.
     ordered
         Whether the order of the classes is known, which labels in numbers need.
     decided
-        The `Classes`, where the values have shown which of them each label is.
+        The `Classes`, where the values have shown the class of each label.
     before
         The classes in the order of the file, which such labels may have, where `--classes` has put the scores
         in another; else none.
@@ -199,11 +199,11 @@ class Source:
     repeats
         How rows depend on each other, as far as columns show it, sentences for the user.
     by_ranking
-        Of one score whose class nothing but the ranking says: which it is taken for; else "".
+        For one score with a class that only the ranking tells: the class taken; else "".
     considered
         What else might have been the scores, and why it is not.
     outcomes, questions, identity
-        As those of `Provenance`.
+        As in `Provenance`.
     """
 
     place: Place
@@ -248,7 +248,7 @@ class Source:
 
 
 class Contents:
-    """What is in a file, before it is understood."""
+    """The content of a file, not yet interpreted."""
 
     what: str  # for messages
     delimiter: str = ","  # between the fields of CSV
@@ -274,8 +274,8 @@ def rows_and_columns(shape: tuple[int, ...], name: str) -> tuple[int, int]:
     Parameters
     ----------
     shape
-        Of the array; one axis, or a last one of length 1, means one score per row, that of the second class
-        of two.
+        Of the array; one axis, or a last one of length 1, means one score per row, for the second of two
+        classes.
     name
         Of the file, for messages.
 
@@ -324,7 +324,7 @@ def require_single(values: Array, owner: str) -> None:
 
 
 def rows_of(scores: Shape, axis: int = -1) -> Shape:
-    """Return the axes of scores whose places are rows: all but that of the classes, if there are several."""
+    """Return the axes of scores that are places of rows: all but the one of the classes, if several."""
     if len(scores) < 2:
         return scores
     axis %= len(scores)
@@ -332,7 +332,7 @@ def rows_of(scores: Shape, axis: int = -1) -> Shape:
 
 
 def require_rows(owner: str, shape: Shape, rows: Shape, scores: Shape = ()) -> None:
-    """Refuse as many values as there are rows in axes that stand for other rows.
+    """Refuse equally many values as rows in axes that stand for other rows.
 
     Axes of length 1 do not count. Another number of values is no matter here.
 

@@ -52,12 +52,12 @@ class Table(Contents):
     schema
         Names and types of the columns, a pyarrow.Schema.
     read
-        Yields pyarrow.RecordBatches of some columns, in their order, from the first row on; where a number is
-        given, of about so many rows at once, for those who stop soon.
+        Yields pyarrow.RecordBatches of some columns, in their order, from the first row on; given a number,
+        of about this many rows at once, for readers who stop soon.
     text
         The same rows as they are written, where that is text and the types are what it looks like.
     packed
-        How those of its columns came about that are stored in another form.
+        How columns came about that have another form in the file.
     delimiter
         Between the fields of text.
     """
@@ -132,7 +132,7 @@ def _held(table: Any, columns: Sequence[str], at_once: int | None) -> Iterator[A
 
 
 def derived(table: Table, made: Mapping[str, Sequence[Derived]]) -> Table:
-    """Return a table with other columns in place of some: those that are made of each."""
+    """Return a table with derived columns in place of their sources."""
     fields: list[Any] = []
     for stored in table.schema:
         new = made.get(stored.name)
@@ -307,7 +307,7 @@ def _digits(column: Any, row: Row) -> Any:
 
 
 def _joined_texts(parts: Sequence[Table]) -> Table:
-    """Return what is text in all parts, one after the other."""
+    """Return the columns that are text in all parts, one after the other."""
     texts = [{one.name for one in part.schema if pa.types.is_string(one.type)} for part in parts]
     return _joined(parts, pa.schema([one for one in parts[0].schema if one.name in set.intersection(*texts)]))
 
@@ -376,7 +376,7 @@ def _widened(column: Any) -> Any:
 
 
 def aligned(values: Any, kind: Any) -> Any:
-    """Return an array as one of another type, fields of structs by name; those that it lacks are null."""
+    """Return an array as one of another type, fields of structs by name; missing fields are null."""
     if values.type == kind:
         return values
     if pa.types.is_struct(values.type) and pa.types.is_struct(kind):
@@ -402,7 +402,7 @@ def of_joined_type(values: Any, kind: Any, name: str, column: str) -> Any:
     Raises
     ------
     InputError
-        If this has no room for a value; `name` is that of the data set.
+        If this has no room for a value; `name` is the name of the data set.
     """
     try:
         return values.cast(kind)
@@ -425,12 +425,12 @@ def aligned_table(table: Any, schema: Any) -> Any:
 
 
 def joined_schema(schemas: Sequence[Any]) -> Any:
-    """Return the schema of parts together: dictionaries are those of all parts, or what they hold.
+    """Return the schema of parts together: dictionaries hold the entries of all parts, or become plain.
 
     Raises
     ------
     pyarrow.ArrowException
-        If a column is of types of which no one type can be made.
+        If no one type can hold the types of a column.
     """
     fields = {(field.name, field.type) for one in schemas for field in one}
     unlike = {name for name, times in Counter(name for name, _ in fields).items() if times > 1}
@@ -450,7 +450,7 @@ def aligned_batches(batches: Iterable[Any], schema: Any, name: str) -> Iterator[
     Raises
     ------
     InputError
-        If a column cannot be of the type in the schema; `name` is that of the data set.
+        If a column cannot be of the type in the schema; `name` is the name of the data set.
     """
     for batch in batches:
         for place, column in enumerate(batch.schema.names):

@@ -97,7 +97,7 @@ def _cast(column: Any, kind: Any) -> Any:
 
 
 def _are_names(column: Any, values: Any) -> bool:
-    """Tell whether numbers are names: all of them whole, and some of more digits than integers have."""
+    """Tell whether numbers are names: all whole, and some with more digits than integers have."""
     if pa.types.is_integer(values.type):
         return False
     far = pc.max(pc.abs(values)).as_py() or 0

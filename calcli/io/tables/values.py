@@ -88,7 +88,7 @@ def distinct_texts(table: Table, name: str) -> Array:
 
 
 def are_rounded(values: Array) -> bool:
-    """Tell whether floats are integers, of which some may have been rounded; nan and inf do not count."""
+    """Tell whether floats are integers, some perhaps rounded; nan and inf do not count."""
     known = values[np.isfinite(values)]
     return EXACT <= float(np.abs(known).max(initial=0)) < MOST and bool((known == np.floor(known)).all())
 
@@ -153,7 +153,7 @@ def _plain(text: str) -> str:
 
 
 def _together(parts: Sequence[Array]) -> Array:
-    """Return numbers in parts as one array, as text where no one type can hold all of them exactly."""
+    """Return numbers in parts as one array, or as text where no one type holds all of them exactly."""
     if len({part.dtype for part in parts}) < 2:
         return np.concatenate(parts) if parts else np.empty(0)
     kinds = {part.dtype.kind for part in parts}
@@ -197,7 +197,7 @@ def labels_in(table: Table, name: str) -> Labels:
 
 
 def one_true(table: Table, columns: Sequence[str], classes: Sequence[str]) -> Any:
-    """Return the class of each row, a pyarrow.ChunkedArray: that whose column is 1, where others are 0.
+    """Return the class of each row, a pyarrow.ChunkedArray: the one with 1 in its column, and 0 in others.
 
     Raises
     ------
@@ -231,7 +231,7 @@ def _missing(table: Table, name: str, classes: Sequence[str]) -> Array:
 
 
 def _missing_lists(lists: Any) -> Array:
-    """Return (n,) whether a list is missing or empty, or holds what is missing."""
+    """Return (n,) whether a list is missing or empty, or holds a missing value."""
     lengths = pc.fill_null(pc.list_value_length(lists), 0).to_numpy(zero_copy_only=False)
     missing: Array = lengths == 0
     values = lists.flatten()  # without those that may stand below missing lists
