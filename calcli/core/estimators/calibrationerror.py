@@ -54,7 +54,7 @@ class Null:
 
     @property
     def is_least(self) -> bool:
-        """Whether no draw was as large, so that more of them might show a smaller p-value."""
+        """Whether no draw was as large, in which case more draws might show a smaller p-value."""
         return self.draws is not None and self.p_value < 1.5 / (1 + self.draws)
 
 
@@ -130,7 +130,7 @@ def _of_entries(
 ) -> NDArray[np.float64]:
     """Draw the outcomes of entries that stand for several rows: the same draws as of the rows themselves.
 
-    Rows of unequal weights are drawn like as many of equal weight as tell as much (Kish 1965).
+    Rows of unequal weights are drawn like their effective number of rows of equal weight (Kish 1965).
     """
     rows = np.append(0, np.cumsum(counts))
     ends = rows[cuts]
@@ -159,14 +159,14 @@ def _binomial_sums(
     rng: np.random.Generator,
     each: NDArray[np.float64] | None = None,
 ) -> NDArray[np.float64]:
-    """Return (draws, m) sums between places in cells, of as many rows as `number`, that weigh `each`."""
+    """Return (draws, m) sums between places in cells, of `number` rows, each of weight `each`."""
     # cell by cell, as a distribution is set up once for all of its draws
     totals = rng.binomial(number[:, None], mean[:, None], size=(len(number), draws))
     return segment_sums(totals.T if each is None else totals.T * each, places)
 
 
 def holm(p_values: Sequence[float] | NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return adjusted p-values; those at or below a level are rejected by Holm's procedure (Holm 1979).
+    """Return adjusted p-values; Holm's procedure rejects values at or below a level (Holm 1979).
 
     The chance that any true hypothesis is rejected is then at most the level, however the tests depend on
     each other.

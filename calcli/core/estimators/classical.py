@@ -1,8 +1,8 @@
 """Classical calibration of two classes: intercept and slope, Spiegelhalter's test.
 
-All of them look at the probability of one class; weights multiply a row's part of the log-likelihood. The
-standard errors of dependent rows, and of weighted ones, are those of the sandwich (Liang & Zeger 1986), in
-which what a unit brings is divided by one minus its leverage, as in the jackknife (MacKinnon & White 1985).
+They all look at the probability of one class; weights multiply a row's part of the log-likelihood. The
+standard errors of dependent rows, and of weighted ones, come from the sandwich (Liang & Zeger 1986), with the
+contribution of a unit divided by one minus its leverage, as in the jackknife (MacKinnon & White 1985).
 Weights that bring about class priors are known for each outcome: what all rows of one outcome have in common
 does not vary.
 """
@@ -47,7 +47,7 @@ class Coefficient:
     influences: Doubles = field(default_factory=lambda: np.zeros(0))
 
     def of_units(self, errors: float) -> Influences | None:
-        """Return what each unit brings, so many of them errors; None if it has no standard error."""
+        """Return the contributions of units, `errors` of them errors; None if it has no standard error."""
         number = int(np.count_nonzero(np.square(self.influences)))  # some squares are rounded to 0
         if math.isnan(self.standard_error) or number < 2:
             return None
@@ -154,8 +154,8 @@ def _spread(
 ) -> tuple[Doubles, Doubles]:
     """Return the (d,) standard errors of the coefficients, and what each unit brings to them, (n, d).
 
-    The errors are those of the inverse Hessian; with weights, or units of several rows, of the sandwich, in
-    which every unit is one observation; nan of only one.
+    The errors come from the inverse Hessian; with weights, or units of several rows, from the sandwich, with
+    every unit as one observation; nan for a single unit.
     """
     loss.refresh()
     inverse = np.linalg.inv(loss.hessian)

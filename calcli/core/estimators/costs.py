@@ -38,7 +38,7 @@ class CostMatrix:
     cost
         (K, D) finite costs, rows true classes.
     balanced
-        Whether they are over the class frequencies, so that risks are means over the classes.
+        Whether they are divided by the class frequencies, which makes risks means over the classes.
     """
 
     name: str
@@ -84,7 +84,7 @@ class CostMatrix:
 
     @cached_property
     def _own_gain(self) -> NDArray[np.float64] | None:
-        """(K,) what the first K decisions save, if each of them saves anything for one class only."""
+        """(K,) savings of the first K decisions, if each saves anything for one class only."""
         k = len(self.cost)
         diagonal = np.diagonal(self._gain)
         return diagonal[:, None] if np.array_equal(self._gain[:, :k], np.diag(diagonal)) else None
@@ -162,21 +162,21 @@ def decided(costs: CostMatrix, predictions: Predictions, column: str) -> Decided
 
 @dataclass(frozen=True)
 class CostWord:
-    """Costs that are given by a word.
+    """Costs named by a word.
 
     Attributes
     ----------
     name
         By which metric expressions know them.
     word
-        "zero-one": an error costs 1. "balanced": an error costs 1 / (K x frequency of the true class), so
-        that the risk is the mean over the classes of their error rates. "abstain": zero-one, and one more
-        decision that costs `amount` whatever the class. "imbalanced": zero-one, but errors on `class_name`
-        cost `amount`.
+        "zero-one": an error costs 1. "balanced": an error costs 1 / (K x frequency of the true class): the
+        risk is the mean over the classes of their error rates. "abstain": zero-one, and one more decision
+        that costs `amount` whatever the class. "imbalanced": zero-one, but errors on `class_name` cost
+        `amount`.
     amount
         A cost, 0 or more.
     class_name
-        The class whose errors cost more.
+        The class with the higher cost of errors.
     """
 
     name: str
@@ -190,7 +190,7 @@ class CostWord:
         Raises
         ------
         UsageError
-            If there is no such class, or there are answers that are right or wrong, for which nobody decides.
+            If there is no such class, or the rows are answers, for which nobody decides.
         InputError
             If balanced costs are asked for and a class has no rows.
         """
@@ -223,7 +223,7 @@ class CostWord:
 
 @dataclass(frozen=True)
 class CostTable:
-    """Costs that are given one by one.
+    """Costs given one by one.
 
     Attributes
     ----------
@@ -246,7 +246,7 @@ class CostTable:
         Raises
         ------
         InputError
-            If the rows are not those classes.
+            If the rows have other classes.
         """
         if set(self.classes) != set(classes):
             missing = [name for name in classes if name not in self.classes]
@@ -290,7 +290,7 @@ def with_distinct_names(costs: Sequence[Definition]) -> tuple[Definition, ...]:
     Raises
     ------
     UsageError
-        If two of them are still called the same.
+        If two still have the same name.
     """
     times = Counter(one.name for one in costs)
     renamed = [_fully_named(one) if times[one.name] > 1 else one for one in costs]

@@ -74,7 +74,7 @@ class RefinedBins:
         return np.divide(self.sums.outcome, weight, out=np.zeros(weight.shape), where=weight > 0)
 
     def losses(self, cells: NDArray[np.intp], labels: Array) -> Doubles:
-        """Return (n,) losses of rows whose mean is the refinement loss, to first order also in resamples.
+        """Return (n,) losses of rows with the refinement loss as mean, to first order also in resamples.
 
         Parameters
         ----------
@@ -88,10 +88,10 @@ class RefinedBins:
         return self.rule.refined(frequency, of_label)
 
     def bias(self, share: float = 1.0) -> float:
-        """Return by how much the refinement loss of so few rows is expected to miss that of many.
+        """Return by how much the refinement loss of a few rows is expected to miss the loss of many.
 
-        The frequency of a bin that tells no more than one row is 0 or 1, which hides all of the loss there:
-        it is taken to be that of the mean probability.
+        The frequency of a bin with no more information than one row is 0 or 1, which hides all of the loss
+        there: it is taken to be the loss of the mean probability.
 
         Parameters
         ----------

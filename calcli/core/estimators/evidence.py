@@ -162,10 +162,10 @@ class ExactShares:
     """The difference of two shares of independent rows, which holds at least what it promises.
 
     Of paired rows only the discordant ones count, which one system alone has right. If both systems are
-    equally good, the candidate wins each of them with probability one half: p is that of McNemar's exact
-    test (1947). The interval is that of the same test, melded with the exact distribution of how many rows
-    are discordant (Fay & Lumbard 2021), so that it holds 0 if and only if p is above its level. Of unpaired
-    rows the interval joins the exact ones of both shares, each at half of the error (Bonferroni).
+    equally good, the candidate wins each discordant row with probability one half: p comes from McNemar's
+    exact test (1947). The interval belongs to the same test, melded with the exact distribution of the number
+    of discordant rows (Fay & Lumbard 2021): it holds 0 if and only if p is above its level. Of unpaired rows
+    the interval joins the exact ones of both shares, each at half of the error (Bonferroni).
 
     Attributes
     ----------
@@ -191,7 +191,7 @@ class ExactShares:
 
     @property
     def method(self) -> str:
-        """What is exact."""
+        """The exact evidence."""
         return "paired-mcnemar" if self.paired else "unpaired-exact"
 
     @property
@@ -255,9 +255,9 @@ NODES, NODE_WEIGHTS = np.polynomial.legendre.leggauss(64)
 def melded_p(gained: int, lost: int, rows: int, limit: float) -> float:
     """Return the p-value of a difference of paired shares of at most a limit: small values prove it above.
 
-    The difference is the share of discordant rows times 2 w - 1, where the candidate wins a share w of them.
-    Both have their exact lower or upper confidence distributions, beta distributions, whichever makes the
-    difference smaller; p is the chance that their product is at most the limit.
+    The difference is the share of discordant rows times 2 w - 1, where w is the share of them that the
+    candidate wins. Both have their exact lower or upper confidence distributions, beta distributions,
+    whichever makes the difference smaller; p is the chance that their product is at most the limit.
 
     Parameters
     ----------
@@ -369,13 +369,13 @@ class DistanceEvidence(Evidence):
     """Of a metric that is best at a target: whether one of two systems is nearer to it.
 
     Both are as far from it if their values are equal, or if these lie on opposite sides of it: if the
-    difference is 0, or the sum of both errors. Each of these has to be rejected, so that the larger of their
-    p-values is one (an intersection-union test, Berger 1982). The interval is that of the difference.
+    difference is 0, or the sum of both errors. Both must be rejected, and the larger of their p-values is one
+    (an intersection-union test, Berger 1982). The interval is the one of the difference.
 
     Attributes
     ----------
     difference
-        What is known of the difference.
+        The evidence on the difference.
     errors
         The sum of both errors; None where nothing is known of it.
     """
@@ -432,8 +432,8 @@ STATISTICS = 4_000_000  # statistics in memory at once
 class Simultaneous:
     """The correction of several two-sided tests by single-step max-T (Westfall & Young 1993).
 
-    The largest of several normal statistics is drawn with their correlations (Hothorn et al. 2008), so that
-    similar systems and similar metrics cost less than Bonferroni's correction, which is the most it takes.
+    The largest of several normal statistics is drawn with their correlations (Hothorn et al. 2008): similar
+    systems and similar metrics cost less than Bonferroni's correction, which is the most it takes.
 
     Attributes
     ----------
@@ -455,7 +455,7 @@ class Simultaneous:
         covariance
             (k, k), of the estimates.
         contrasts
-            (m, k) coefficients of the tested differences; those without variance are not counted.
+            (m, k) coefficients of the tested differences; differences without variance do not count.
         seed
             Of the draws.
         """
@@ -481,7 +481,7 @@ class Simultaneous:
         return max(p, min(self.number * p, float(1 + at_least) / (1 + len(self.peaks))))
 
     def pointwise(self, level: float) -> float:
-        """Return the level of each interval by which all of them hold at once with some probability."""
+        """Return the level of each interval at which all hold at once with some probability."""
         if self.number < 2:
             return level
         alpha = 1 - level
@@ -496,7 +496,7 @@ def _distance(p: float) -> float:
 
 
 def joint_covariance(influences: Sequence[Influences], *, paired: bool = True) -> Doubles:
-    """Return the (k, k) covariance of estimates, without that of estimates that come from other units."""
+    """Return the (k, k) covariance of estimates, which is 0 for estimates from different units."""
     covariance = np.zeros((len(influences), len(influences)))
     units = [len(one.of_units) if paired else -n for n, one in enumerate(influences)]
     for number in set(units):
@@ -510,10 +510,11 @@ def joint_covariance(influences: Sequence[Influences], *, paired: bool = True) -
 def gap_p_values(bins: Bins, heaviest: float = 1.0) -> Doubles:
     """Return bounds of the p-values of the gaps of bins if the scores are calibrated.
 
-    Outcomes of different probabilities are nearer to their mean than as many of the mean probability
-    (Hoeffding 1956), whose number has a tail of at most Phi(-sqrt(2 n KL)), where KL is the divergence of the
-    mean probability from the frequency with one outcome less apart (Zubkov & Serov 2013); for both sides
-    twice that. With weights, n is their sum divided by the heaviest one, and the bound approximate.
+    Outcomes of different probabilities are nearer to their mean than the same number with the mean
+    probability (Hoeffding 1956), which has a tail of at most Phi(-sqrt(2 n KL)), where KL is the divergence
+    of the mean probability from the frequency with one outcome less apart (Zubkov & Serov 2013); for both
+    sides twice this tail. With weights, n is their sum divided by the heaviest one, and the bound
+    approximate.
 
     Parameters
     ----------
@@ -551,7 +552,7 @@ def _terms(observed: Doubles, expected: Doubles) -> Doubles:
 def beyond_chance(bins: Bins, heaviest: float = 1.0) -> NDArray[np.bool_]:
     """Tell which gaps exceed chance, corrected for the number of bins with rows (Holm, at 5%).
 
-    If the scores are calibrated, the chance that a single one of them does is at most 5%.
+    If the scores are calibrated, the chance of a single such error is at most 5%.
     """
     filled = bins.weight > 0
     beyond = np.zeros(filled.shape, np.bool_)
@@ -564,9 +565,9 @@ def slice_p_value(
 ) -> float:
     """Return the p-value of a slice's value if its rows are any rows, by a normal approximation.
 
-    Its standard error is the larger of two: that of its own interval, on the side of the value of all rows,
-    and that of as many rows of all. The first alone is too small where a slice happens to lack the few rows
-    that make a mean large, the second where it happens to have them.
+    Its standard error is the larger of two: from its own interval, on the side of the value of all rows, and
+    from an equal number of rows of all. The first alone is too small where a slice happens to lack the few
+    rows that make a mean large, the second where it happens to have them.
 
     Parameters
     ----------
@@ -575,7 +576,7 @@ def slice_p_value(
     whole, whole_interval
         Of all rows.
     share
-        Of the rows that are in the slice, in (0, 1].
+        Of the rows in the slice, in (0, 1].
 
     Returns
     -------

@@ -2,8 +2,9 @@
 
 A wrong decision costs 1 / a_1 where the first class is true, 1 / a_2 = 1 / (1 - a_1) where the second one is,
 which is then decided for where its probability is above the threshold t = a_2 = 1 - a_1. What weighs the
-risks is the density of Beta(a, b) in a_1 (Ferrer & Ramos 2024, eq. 10 to 12), which is that of Beta(b, a) in
-t: (1, 1) gives the log-loss, (2, 2) one and a half times the Brier score that is summed over both classes.
+risks is the density of Beta(a, b) in a_1 (Ferrer & Ramos 2024, eq. 10 to 12), which is the density of Beta(b,
+a) in t: (1, 1) gives the log-loss, (2, 2) one and a half times the Brier score that is summed over both
+classes.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ class IntegralOfRisks:
     def losses(self, log_odds: Array, labels: Array) -> Doubles:
         """Return the (n,) losses of rows, given the log-odds of the second class and their labels, 0 or 1.
 
-        A row whose label has probability 0 has an infinite loss if thresholds near 0 weigh too much for it.
+        A row with probability 0 of its label has an infinite loss if thresholds near 0 weigh too much for it.
         """
         log_odds = log_odds.astype(np.float64, copy=False)
         second = labels == 1
@@ -93,7 +94,7 @@ class BetaScore(IntegralOfRisks):
     Attributes
     ----------
     a, b
-        Its parameters, above 0, those of a_1: the threshold on the probability of the first class.
+        Its parameters, above 0, as for a_1: the threshold on the probability of the first class.
     """
 
     a: float
@@ -122,8 +123,8 @@ class BetaScore(IntegralOfRisks):
 class _TailIntegral:
     """The integral of p^power (1 - p)^rest exp(-log_scale) over the log-odds of p, from any point upwards.
 
-    It is summed panel by panel on a grid, interpolated by cubics with the slopes that are known, and goes on
-    beyond the grid by the exponentials that the integrand then is.
+    It is summed panel by panel on a grid, interpolated by cubics with the known slopes, and continued beyond
+    the grid by the exponentials of the integrand there.
     """
 
     power: float
@@ -260,7 +261,7 @@ class WeightedRisk(IntegralOfRisks):
         return _Trapezoids(1 - threshold, weight)
 
     def weight(self, threshold: Doubles) -> Doubles:
-        """Return the weights of (...) thresholds: linear between those of the table, 0 outside."""
+        """Return the weights of (...) thresholds: linear between the thresholds of the table, 0 outside."""
         known, weight = np.array(self.table).T
         return np.interp(threshold, known, weight, left=0, right=0)
 

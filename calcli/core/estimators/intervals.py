@@ -36,7 +36,7 @@ def beta_cdf(x: float, a: float, b: float) -> float:
 
 
 def beta_quantile(p: float, a: float, b: float) -> float:
-    """Return the x of which P(X <= x) is p, by Newton's method between bounds that close in on it."""
+    """Return the x with P(X <= x) = p, by Newton's method between bounds that close in on it."""
     if not 0 < p < 1:
         return float(p >= 1)
     log_front = math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b)
@@ -84,7 +84,7 @@ def coin_upper(heads: int, tosses: int) -> float:
 
 @lru_cache(1024)
 def t_quantile(p: float, freedom: float) -> float:
-    """Return the t of which P(T <= t) is p."""
+    """Return the t with P(T <= t) = p."""
     if p < 0.5:
         return -t_quantile(1 - p, freedom)
     log_front = math.lgamma((freedom + 1) / 2) - math.lgamma(freedom / 2) - math.log(freedom * math.pi) / 2
@@ -148,7 +148,7 @@ class Interval:
     def of_share(cls, hits: float, rows: float, level: float) -> Interval:
         """Return the exact interval of a share of independent rows (Clopper & Pearson 1934).
 
-        Of numbers that are not whole, as of rows that count in part, it is that of beta quantiles in between.
+        For numbers that are not whole, as with partial rows, it interpolates by beta quantiles.
         """
         tail = (1 - level) / 2
         return cls(share_least(hits, rows, tail), share_most(hits, rows, tail), level)
@@ -157,9 +157,9 @@ class Interval:
     def of_parts(cls, mean: float, squares: float, most: float, level: float) -> Interval:
         """Return the interval of a mean in [0, 1] to which few of many rows bring nearly all.
 
-        That of Fay & Feuer 1997, for sums of rare events of unlike weight, with beta in place of gamma
-        distributions: the weight is the mean one of what was seen, and for the upper end another event, of
-        the greatest weight, counts with those. Of events of equal weight it is that of Clopper & Pearson.
+        The interval of Fay & Feuer 1997, for sums of rare events of unlike weight, with beta in place of
+        gamma distributions: the weight is the mean weight of the events seen, and for the upper end another
+        event, of the greatest weight, is added. For events of equal weight it is Clopper & Pearson's.
 
         Parameters
         ----------
@@ -252,7 +252,7 @@ class Spread:
 
     @property
     def skewness(self) -> float:
-        """Of the estimate, which is that of the observations over the root of their number."""
+        """Of the estimate: the one of the observations over the root of their number."""
         return self.cubes / self.squares**1.5 if self.squares else 0.0
 
     @property
@@ -300,7 +300,7 @@ class Spread:
         return (interval, "") if interval.contains(self.value) else (None, BIASED)
 
     def interval(self, level: float) -> Interval:
-        """Return the interval of what is estimated.
+        """Return the interval of an estimate.
 
         As in DiCiccio & Efron 1992 (ABC intervals) the ends follow the estimate where it bends, and only the
         bias that this does not explain is taken off.
@@ -320,7 +320,7 @@ class Spread:
         return t_upper(-self._straight(limit), self.freedom)
 
     def scaled(self, value: float, slope: float) -> Spread:
-        """Return the spread of a function of the estimate, of which this is the value and its slope there."""
+        """Return the spread of a function of the estimate, from its value and its slope there."""
         powers = (self.squares * slope**2, self.cubes * slope**3, self.fourths * slope**4)
         bias, unseen = self.bias * slope, self.unseen * abs(slope)
         return Spread(value, self.number, *powers, bias, fewest=self.fewest, unseen=unseen)
@@ -362,7 +362,7 @@ class Spread:
         return t + skew * t**2 / 3 + skew**2 * t**3 / 27 + skew / 6
 
     def _skewed(self, z: float) -> float:
-        """Return the studentized distance whose skewness, removed, leaves z."""
+        """Return the studentized distance that leaves z after removing its skewness."""
         if abs(self.skewness) < STRAIGHT:
             return z
         return 3 / self.skewness * (math.cbrt(1 + self.skewness * (z - self.skewness / 6)) - 1)
@@ -383,7 +383,7 @@ class Influences:
     curvature
         As of its spread; of a difference it is not known, and 0.
     lost
-        Variance that the influences do not show, where they are those of coarse cells.
+        Variance that the influences do not show, if they come from coarse cells.
     """
 
     value: float

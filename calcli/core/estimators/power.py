@@ -1,9 +1,9 @@
 """How many rows a decision needs, by the rule that will decide.
 
 Where many rows carry an estimate, its spread falls with the root of their number and a formula is enough.
-Where few do, as errors of a good classifier or rows of a rare class, the rule itself is simulated: rows are
-drawn from those at hand, whose own frequencies are uncertain (Bayesian bootstrap, Rubin 1981), and it is
-counted how often the rule proves a difference of 0 to be within the margin.
+Where few do, as with errors of a good classifier or rows of a rare class, the rule itself is simulated: rows
+are drawn from the ones at hand, with uncertain frequencies (Bayesian bootstrap, Rubin 1981), and the share of
+draws is counted where the rule proves a difference of 0 to be within the margin.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Power:
 
     @classmethod
     def of(cls, evidence: Evidence, rows: int, level: float, sign: int = 1) -> Power | None:
-        """Return that of a difference; None where nothing is known of its spread.
+        """Return the spread of a difference; None where nothing is known of its spread.
 
         Parameters
         ----------
@@ -100,7 +100,7 @@ class Power:
         return self._rows(self._within(0.5), half_width)
 
     def _proving(self, power: float, margin: float, sides: int) -> int:
-        """Return the rows by the formula, or those of redraws that prove as many sides."""
+        """Return the rows by the formula, or by redraws that prove the same number of sides."""
         rows = self._rows(self._within(power), margin)
         redraws = self.redraws
         if redraws is None or redraws.carried(rows) >= CARRIED:
@@ -148,10 +148,10 @@ def rows_needed(start: int, share: Callable[[int], float], within: Callable[[flo
 
 
 class Redraws(Protocol):
-    """Samples of any size, of systems that are equally good and otherwise like those at hand."""
+    """Samples of any size, of systems that are equally good and otherwise like the ones at hand."""
 
     def carried(self, rows: int) -> float:
-        """Return how many of the rows carry the difference, of those at hand or of so many."""
+        """Return the number of rows that carry the difference, at hand or among a number of rows."""
 
     def proven(self, rows: int, margin: float, tail: float) -> NDArray[np.bool_]:
         """Return whether samples prove the candidate no worse by a margin, and no better, (2, redraws)."""
@@ -191,7 +191,7 @@ class Shares(Redraws):
     Attributes
     ----------
     pilot
-        What is known of them.
+        The evidence on them.
     rows
         Of the candidate.
     sign
@@ -302,7 +302,7 @@ class Units(Redraws):
 def _scaled(
     pilot: Spread, each: Doubles, counts: NDArray[np.integer[Any]], value: float, more: float
 ) -> Spread:
-    """Return the spread of a sample, in which what units bring occurs so often, like that of a pilot."""
+    """Return the spread of a sample, with contributions of units at these counts, like a pilot's."""
     number = int(counts.sum())
     scaled = each / number
     squares, cubes, fourths = (float(counts @ scaled**power) for power in (2, 3, 4))

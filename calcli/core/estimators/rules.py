@@ -1,4 +1,4 @@
-"""Proper scoring rules: losses of rows, seen and expected, and those of the best constant system."""
+"""Proper scoring rules: losses of rows, seen and expected, and of the best constant system."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from calcli.core.data.blocks import Block, RowStatistic
 
 
 class ScoringRule(ABC):
-    """A loss of a whole posterior and a label whose mean is least for the true posteriors.
+    """A loss of a whole posterior and a label, with the least mean at the true posteriors.
 
     Attributes
     ----------
@@ -25,7 +25,7 @@ class ScoringRule(ABC):
 
     @property
     def of_two(self) -> ScoringRule:
-        """The same rule for two outcomes, as a loss of the probability of one of them."""
+        """The same rule for two outcomes, as a loss of the probability of one outcome."""
         return self
 
     def of_block(self, block: Block) -> Array:
@@ -66,7 +66,7 @@ class Decomposable(ScoringRule):
     Attributes
     ----------
     outcomes
-        How many times the loss of one of two outcomes is that of both.
+        Ratio of the loss of one of two outcomes to the loss of both.
     additive
         Whether it is a sum over any number of classes.
     """
@@ -80,14 +80,14 @@ class Decomposable(ScoringRule):
 
     @abstractmethod
     def refined(self, frequency: Doubles, of_label: Doubles) -> Doubles:
-        """Return (n,) losses of rows whose mean is the refinement loss, to first order also in resamples.
+        """Return (n,) losses of rows with the refinement loss as mean, to first order also in resamples.
 
         Parameters
         ----------
         frequency
             (K, n) frequency of each class in the bin of its probability.
         of_label
-            (n,) that of the label.
+            (n,) the probability of the label.
         """
 
     @abstractmethod
@@ -100,7 +100,7 @@ class Decomposable(ScoringRule):
 
     @abstractmethod
     def class_term(self, losses: Array, prob: Array, outcome: Array) -> Array:
-        """Return the (n,) terms of one class in the losses of rows, of which these are their sums.
+        """Return the (n,) terms of one class in the losses of rows, which are sums over classes.
 
         Parameters
         ----------
@@ -118,7 +118,7 @@ class Decomposable(ScoringRule):
 class LogLoss(Decomposable):
     """The log-loss: -ln of the label's probability, in nats; infinite where that is 0 (Good 1952).
 
-    Its divergence is that of Kullback and Leibler.
+    Its divergence is Kullback and Leibler's.
     """
 
     outcomes = 1
@@ -129,7 +129,7 @@ class LogLoss(Decomposable):
         return -block.log_prob
 
     def greatest(self, clip: float) -> float:
-        """Return the loss of a label whose probability is raised to `clip`."""
+        """Return the loss of a label with its probability raised to `clip`."""
         return -np.log(clip) if clip else np.inf
 
     def losses(self, log_probs: Floats, labels: NDArray[np.integer[Any]]) -> Doubles:
@@ -161,7 +161,7 @@ class LogLoss(Decomposable):
         return np.vecdot(share_of_class, seen_log - mean_log), -np.vecdot(share_of_class, seen_log)
 
     def refined(self, frequency: Doubles, of_label: Doubles) -> Doubles:
-        """Return (n,) losses of rows whose mean is the refinement loss."""
+        """Return (n,) losses of rows with the refinement loss as mean."""
         with np.errstate(divide="ignore"):  # a row without weight may be the only one of its class
             return frequency.sum(axis=0) - 1 - np.log(of_label)
 
@@ -196,7 +196,7 @@ class Brier(Decomposable):
     ----------
     outcomes
         Over how many the errors are summed: 2, or for two outcomes 1, the squared error of the probability of
-        one of them, in [0, 1].
+        one outcome, in [0, 1].
     """
 
     additive = True
@@ -232,14 +232,14 @@ class Brier(Decomposable):
     def binned(self, share: Doubles, mean_prob: Doubles, frequency: Doubles) -> tuple[Any, Any]:
         """Return the mean squared distance of mean probability and frequency, and the score of frequencies.
 
-        They are those of van de Waterlaat 2021, eq. 4.8 to 4.9 and appendix B.3.
+        See van de Waterlaat 2021, eq. 4.8 to 4.9 and appendix B.3.
         """
         share = self._share * share
         calibration = np.vecdot(share, np.square(mean_prob - frequency))
         return calibration, np.vecdot(share, frequency * (1 - frequency))
 
     def refined(self, frequency: Doubles, of_label: Doubles) -> Doubles:
-        """Return (n,) losses of rows whose mean is the refinement loss."""
+        """Return (n,) losses of rows with the refinement loss as mean."""
         return self._share * (np.square(frequency).sum(axis=0) - 2 * of_label + 1)
 
     def curvature(self, frequency: Doubles) -> Doubles:
@@ -251,7 +251,7 @@ class Brier(Decomposable):
         return float((hits * (1 - hits / weight)).sum() / weight.sum())
 
     def class_term(self, losses: Array, prob: Array, outcome: Array) -> Array:
-        """Return the (n,) squared errors of the class, of two classes half of them."""
+        """Return the (n,) squared errors of the class, halved for two classes."""
         return self._share * self.binary(prob, outcome)
 
     def binary(self, prob: Array, outcome: Array) -> Array:
@@ -276,7 +276,7 @@ class RankedProbabilityScore(ScoringRule):
         return _between(np.cumsum(np.exp(log_probs, dtype=np.float64), axis=1), labels)
 
     def expected(self, log_probs: Doubles, posteriors: Doubles) -> Doubles:
-        """Return the (N,) expected losses: those of the posterior itself, and the distance to it."""
+        """Return the (N,) expected losses: of the posterior itself, and the distance to it."""
         below, true = (np.cumsum(np.exp(table), axis=1)[:, :-1] for table in (log_probs, posteriors))
         return np.asarray((np.square(below - true) + true * (1 - true)).mean(axis=1))
 

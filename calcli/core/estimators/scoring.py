@@ -1,4 +1,4 @@
-"""Scores that are smooth functions of means over rows: without a row they are known at once."""
+"""Scores that are smooth functions of means over rows: leaving out a row costs nothing."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Means:
     priors
         Returns the (..., K) weighted class frequencies.
     of_sample
-        (K,) those of the sample.
+        (K,) the frequencies of the sample.
     """
 
     def __init__(
@@ -49,12 +49,12 @@ OfMeans = Callable[[Means], Doubles]
 
 
 def error_rate(means: Means) -> Doubles:
-    """Share of rows whose most probable class is not the label."""
+    """Share of rows with another most probable class than the label."""
     return 1 - means["hit"]
 
 
 def normalized_error_rate(means: Means, decision: int | None = None) -> Doubles:
-    """Error rate over that of always deciding for the most frequent class, or for another one."""
+    """Error rate divided by the rate of always deciding for the most frequent class, or another one."""
     return ratio(error_rate(means), constant_error_rate(means, decision))
 
 
@@ -80,10 +80,10 @@ def constant_accuracy(means: Means) -> Doubles:
 
 
 def rival(priors: Doubles, cost: Doubles, reach: float) -> int:
-    """Return the constant decision that costs most among those that may be the best one.
+    """Return the most expensive constant decision among the candidates for the best one.
 
     The least of several risks is too small by chance. The best decision is, as surely as an interval holds,
-    among those whose risk is not proven to be higher than the least.
+    among the decisions with a risk not proven to be higher than the least.
 
     Parameters
     ----------

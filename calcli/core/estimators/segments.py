@@ -1,15 +1,15 @@
-"""Segments whose outcomes differ from their predictions beyond chance, however many are looked at.
+"""Segments with outcomes that differ from their predictions beyond chance, corrected for their number.
 
 A recalibration of all rows comes first: segments are off if they are beside it. A statistic is the sum of
 what the rows of a segment are off by, less what the fit of the recalibration takes of it (a score test with
 estimated nuisance parameters). Outcomes are drawn from the recalibrated predictions again and again: the
-largest statistic of all segments is compared with the largest of each draw, which pays exactly for how many
-there are and how they overlap, and whose quantile makes intervals that hold for all of them (max-T: Westfall
-& Young 1993). Those of gaps are score intervals of the observed frequency (Wilson 1927), whose variance is
-that of the frequency asked about and not of the predicted one. The segment that is off most then gets a shift
-of its own, for the log-loss a line, and the others are looked at again. Of rows that depend on each other,
-what clusters are off by gets random signs, each as a whole (wild bootstrap: Wu 1986; Cameron, Gelbach &
-Miller 2008).
+largest statistic of all segments is compared with the largest of each draw, which pays exactly for their
+number and overlap, and the quantile of these makes intervals that hold for all segments (max-T: Westfall &
+Young 1993). Intervals of gaps are score intervals of the observed frequency (Wilson 1927), with the variance
+of the hypothesized frequency and not of the predicted one. The segment that is off most then gets a shift of
+its own, for the log-loss a line, and the others are looked at again. Of rows that depend on each other, what
+clusters are off by gets random signs, each as a whole (wild bootstrap: Wu 1986; Cameron, Gelbach & Miller
+2008).
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Partition:
 
 @dataclass(frozen=True)
 class Segment:
-    """What is known of a segment.
+    """The result for a segment.
 
     Attributes
     ----------
@@ -68,7 +68,7 @@ class Segment:
     value
         Predicted minus observed; or by how much the log-loss of a row exceeds what its predictions expect.
     low, high
-        The ends of its interval; those of all segments hold at once.
+        The ends of its interval; the intervals of all segments hold at once.
     p_value
         Corrected for all segments.
     detectable
@@ -96,9 +96,9 @@ class Search:
     segments
         All that were looked at, as the first look shows them, the furthest from chance first.
     found
-        Those beyond chance, each as it was found: with those before it corrected.
+        The segments beyond chance, in order of discovery: each corrected with its predecessors.
     left
-        The p-value of the segment that is off most once those found are corrected.
+        The p-value of the furthest segment after correcting the found ones.
     partitions, draws
         How many partitions there were, and how many draws.
     """
@@ -123,7 +123,7 @@ def search(
     units: Units | None = None,
     weights: Floats | None = None,
 ) -> Search:
-    """Find the segments that are off beyond chance.
+    """Find the segments with a difference beyond chance.
 
     Parameters
     ----------
@@ -134,7 +134,7 @@ def search(
     partitions
         Of the rows.
     recalibrated
-        What is fitted to all rows first: a line through the log-odds, their mean alone, or nothing.
+        The recalibration of all rows first: a line through the log-odds, their mean alone, or nothing.
     metric
         What segments are compared by.
     min_rows
@@ -144,7 +144,7 @@ def search(
     draws, seed
         How often outcomes are drawn, and by which chance.
     units
-        Rows that depend on each other, whose signs are drawn in place of outcomes; None if none do.
+        Rows that depend on each other, with drawn signs in place of outcomes; None if none do.
     weights
         (n,) of the rows, which must not depend on their outcomes; None if all count alike.
     """
@@ -192,7 +192,7 @@ class Kept:
 
     @classmethod
     def of(cls, partitions: Sequence[Partition], min_rows: int, units: Units | None) -> Kept:
-        """Return those of partitions with so many rows, or units, in them and in the rest."""
+        """Return the segments of partitions with enough rows, or units, inside and in the rest."""
         cell = np.zeros(len(partitions[0].codes), np.intp)
         for one in partitions:
             cell = np.unique(cell * len(one.names) + one.codes, return_inverse=True)[1]
@@ -237,7 +237,7 @@ def _look(
     rng: np.random.Generator,
     units: Units | None,
 ) -> list[Segment]:
-    """Return all segments beside what is fitted, the furthest from chance first."""
+    """Return all segments beside the recalibration, the furthest from chance first."""
     rows, (fit, width) = len(outcome), (offset, features.shape[1])
     if width:
         loss = LogisticLoss(features, outcome, weight / rows, offset)
@@ -309,7 +309,7 @@ def _look(
 
 
 def _wider(mean: Doubles, gap: Doubles) -> Doubles:
-    """Return by what factor outcomes vary more whose mean is by a gap nearer to 1/2."""
+    """Return the factor by which the variance grows with a mean nearer to 1/2 by a gap."""
     moved = mean + np.minimum(gap, np.abs(mean - 0.5)) * np.sign(0.5 - mean)
     return moved * (1 - moved) / np.maximum(mean * (1 - mean), TINY)
 

@@ -1,8 +1,8 @@
 """A sequential test of calibration, valid however often it is looked at.
 
-A bet (a, b) says that the log-odds of an outcome are a z + b, where the prediction says z. What a row adds to
-the evidence is the log of how much more likely the bet makes its outcome than the hypothesis does, of which
-the log-odds nearest to the bet count where it allows an interval: its factor has a mean of at most 1 under it
+A bet (a, b) says that the log-odds of an outcome are a z + b, where the prediction says z. A row adds to the
+evidence the log of how much more likely the bet makes its outcome than the hypothesis does, at the log-odds
+nearest to the bet where the hypothesis allows an interval: its factor has a mean of at most 1 under it
 (Arnold, Henzi & Ziegel 2021; Henzi, Puke, Dimitriadis & Ziegel 2022), and so has the product over rows. Of
 rows that depend on each other it is the mean of their factors that has such a mean (Vovk & Wang 2021).
 Evidence is added up by period, over rows, files and machines. Every bet is started anew in each period, with
@@ -54,7 +54,7 @@ class Reference:
 
     @classmethod
     def of(cls, score: Doubles, outcome: Array, units: Units, *, flat: bool = False) -> Reference:
-        """Return that of (n,) probabilities and outcomes; a flat line is their mean alone."""
+        """Return the line of (n,) probabilities and outcomes; a flat line is their mean alone."""
         features = np.stack([np.ones(len(score)), log_odds(score)], axis=1)[:, : 1 if flat else 2]
         loss = LogisticLoss(features, outcome, np.full(len(score), 1 / len(score)))
         loss.add_ridge(np.array([0.0, 1.0][: features.shape[1]]), np.array(RIDGE / len(score)))
@@ -75,12 +75,12 @@ class Reference:
 
 @dataclass(frozen=True)
 class Hypothesis:
-    """Between which log-odds those of the outcomes lie; beyond one in a million every end is open.
+    """The range of the log-odds of the outcomes; beyond one in a million every end is open.
 
     Attributes
     ----------
     log_odds, low, high
-        (n,) those of the predictions, and the ends of what the hypothesis allows.
+        (n,) the predicted log-odds, and the ends of the range that the hypothesis allows.
     """
 
     log_odds: Doubles
@@ -89,7 +89,7 @@ class Hypothesis:
 
     @classmethod
     def of(cls, score: Doubles, low: Doubles, high: Doubles) -> Hypothesis:
-        """Return the hypothesis that (n,) probabilities lie between others; what is bet on is the score."""
+        """Return the hypothesis that (n,) probabilities lie between others; the score is the bet."""
         ends = log_odds(low), log_odds(high)
         return cls(
             log_odds(score),
@@ -104,7 +104,7 @@ class Hypothesis:
 
     @classmethod
     def against(cls, score: Doubles, reference: Reference, level: float) -> Hypothesis:
-        """Return the hypothesis that (n,) probabilities are what those of a reference were, at a level."""
+        """Return the hypothesis that (n,) probabilities behave as in a reference, at a level."""
         features = np.stack([np.ones(len(score)), log_odds(score)], axis=1)
         middle = features @ np.array(reference.line)
         spread = np.sqrt(np.vecdot(features @ np.array(reference.covariance), features))
@@ -145,7 +145,7 @@ def evidence(
     Parameters
     ----------
     hypothesis
-        What is tested, of each row.
+        The hypothesis for each row.
     outcome
         (n,) from 0 to 1.
     period
@@ -175,7 +175,7 @@ def evidence(
 def log_e_values(evidence: Doubles) -> Doubles:
     """Return the (periods, ...) logarithms of e-values, one after each period of (periods, ..., bets).
 
-    The weight of a start that is to come bets on nothing.
+    The weight of a future start bets on nothing.
     """
     running = np.full(evidence.shape[1:], -np.inf)
     log_values = np.empty(evidence.shape[:-1])
@@ -195,7 +195,7 @@ class Change:
     start
         Number of the period in which it began.
     slope, intercept
-        The log-odds of the outcomes are these of those predicted.
+        The log-odds of the outcomes are these functions of the predicted ones.
     """
 
     start: int

@@ -3,9 +3,9 @@
 Sort the rows by confidence. A uniform binomial band accepts at the end m of a run of ties if the m most
 confident rows have so few errors that independent rows with an error rate of exactly the promised one would
 have as few anywhere with a probability of at most 1 - level (as Berk & Jones 1979, one-sided, by exact
-dynamic programming). Whatever the curve of the error rate, where the promise is false errors are at least
-as many as in such rows: coupled, they pass nowhere either. It needs independent rows, not their order.
-Above `BAND_ROWS` rows the band is that of a martingale, by Ville's inequality.
+dynamic programming). Whatever the curve of the error rate, where the promise is false there are at least the
+errors of such rows: coupled, they pass nowhere either. It needs independent rows, not their order. Above
+`BAND_ROWS` rows the band comes from a martingale, by Ville's inequality.
 
 Where the rows of one class are to be found, not answers to be right, the threshold is an order statistic of
 their scores: a one-sided tolerance limit (Wilks 1941), exact for any distribution and safe with ties.
@@ -45,7 +45,7 @@ EXACT = 20  # sizes whose probabilities are computed exactly, the least likely b
 
 @lru_cache(64)
 def _level_of_each(rate: float, rows: int, delta: float) -> float:
-    """Return the largest level at which each size may be tested, so that all together keep delta."""
+    """Return the largest level for the test of each size at which all together keep delta."""
     if rows * math.log1p(-rate) > math.log(delta):  # not even rows without an error are enough
         return delta
     low, high = math.log(delta / rows), math.log(delta)
@@ -158,7 +158,7 @@ def last_accepted(rate: float, sizes: Positions, errors: Positions, level: float
 
 @dataclass(frozen=True)
 class Found:
-    """What is promised of some rows, or why nothing is.
+    """The promise for some rows, or why there is none.
 
     Attributes
     ----------
@@ -169,10 +169,10 @@ class Found:
     level
         Probability of the promise.
     rows
-        Independent rows it was looked for in; of a recall those of the class.
+        Independent rows of the search; for a recall the rows of the class.
     accepted_rows, errors
-        At or above the threshold, and which of them are wrong, or of a recall those below it; 0 where there
-        is none.
+        At or above the threshold, and the wrong ones among them, or for a recall the rows below it; 0 where
+        there is none.
     least_error
         The least error rate that would be promised of these rows, up to a thousandth; None if what was asked
         for is.
@@ -239,7 +239,7 @@ def find_recall_threshold(scores: Doubles, max_error: float, level: float, value
     Parameters
     ----------
     scores
-        (n,) probabilities of the class, of its own rows; those below the threshold are errors.
+        (n,) probabilities of the class, of its own rows; a row below the threshold is an error.
     max_error, level, value
         As for `find_threshold`.
     """
@@ -277,7 +277,7 @@ class ShareObject(TypedDict):
 
 
 class FoundObject(TypedDict):
-    """What is promised of all rows, or those of a slice, or why nothing is."""
+    """The promise for all rows, or for a slice, or why there is none."""
 
     value: str | None
     threshold: float | None
@@ -294,7 +294,7 @@ class FoundObject(TypedDict):
 
 
 class ThresholdRows(FitRows):
-    """What is known of the rows that a threshold was made of."""
+    """The facts about the rows behind a threshold."""
 
     path: str
     scores: str | None
@@ -322,15 +322,15 @@ class ThresholdObject(TypedDict):
 
 @dataclass(frozen=True)
 class Threshold:
-    """A threshold on the confidence, or one for each slice, and what is promised of the rows above it.
+    """A threshold on the confidence, or one for each slice, and the promise for the rows above it.
 
     Attributes
     ----------
     kind, classes
         Of the scores it is for.
     target
-        ``precision:`` or ``recall:`` and the class of which it is promised, of rows with a probability of it
-        at or above the threshold; None where confidences and answers of any class are meant.
+        ``precision:`` or ``recall:`` and its class, for rows with a probability of the class at or above the
+        threshold; None where confidences and answers of any class are meant.
     max_error, level
         The error rate that is promised, and how surely: for all slices together.
     by, cluster
@@ -366,7 +366,7 @@ class Threshold:
 
     @property
     def measure(self) -> str:
-        """What is promised of a class, precision or recall; "" for the error rate of answers."""
+        """The promised measure of a class, precision or recall; "" for the error rate of answers."""
         return (self.target or "").partition(":")[0]
 
     @property
@@ -390,7 +390,7 @@ class Threshold:
         Parameters
         ----------
         predictions
-            Any rows, whose labels do not count.
+            Any rows; their labels do not count.
 
         Raises
         ------
@@ -410,7 +410,7 @@ class Threshold:
         return np.asarray(scores >= np.array([known[name] for name in names.tolist()])[codes])
 
     def require_same(self, kind: str, classes: tuple[str, ...], path: str) -> None:
-        """Raise an InputError if scores are of another kind, or classes, than those it was made of."""
+        """Raise an InputError if scores are of another kind, or classes, than the threshold's."""
         if set(classes) != set(self.classes):
             raise InputError(
                 f"{path} has scores of the classes {some(classes)}, but the threshold was made of "
@@ -444,7 +444,7 @@ def make_threshold(
     level
         Probability that all promises are true, in (0, 1); slices share it.
     by
-        A column each of whose values gets a threshold of its own.
+        A column with a threshold of its own for each value.
     target
         ``precision:`` and a class, by its name or as reports call it: the threshold is one on its
         probability, whichever class is the most probable. ``recall:`` and a class: the greatest at or above

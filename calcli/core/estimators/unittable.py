@@ -1,4 +1,4 @@
-"""Sums of row statistics by unit, and what is left of their means without each unit: the jackknife.
+"""Sums of row statistics by unit, and their means without each unit: the jackknife.
 
 Every score is a function of weighted means of row statistics. Leaving out one unit after the other (a row, a
 cluster, or a random group where there are many) shows what each brings to the score and how far the score is
@@ -72,7 +72,7 @@ class UnitTable:
         Parameters
         ----------
         columns
-            (N,) row statistics by name; the means of those with infinite values are infinite.
+            (N,) row statistics by name; a mean with infinite values is infinite.
         labels
             (N,) integers in 0..n_classes-1.
         weights
@@ -80,10 +80,10 @@ class UnitTable:
         priors
             (K,) class priors that the weights bring about.
         units
-            Rows that are left out together; None if each is by itself.
+            Rows to leave out together; None if each is by itself.
         class_mean
-            The statistic that is over the frequency of the class, so that its mean is one over the classes,
-            whatever rows are left out.
+            The statistic divided by the frequency of the class, with a mean over the classes, whatever rows
+            are left out.
         """
         units = (units or Units.of(len(labels))).dealt_if_many()
 

@@ -100,7 +100,7 @@ def of_state(predictions: Predictions, settings: Settings) -> Settings:
     Raises
     ------
     UsageError
-        If they say otherwise, or ask for rows that are not there.
+        If they contradict it, or ask for rows that are gone.
     """
     if not isinstance(predictions, StatePredictions):
         return settings
@@ -159,7 +159,7 @@ def evaluate(
     looks
         Lenses that figures look through, beside top-1.
     sections
-        What is shown beside the metrics.
+        The sections beside the metrics.
 
     Raises
     ------
@@ -325,7 +325,7 @@ def _decisions(measured: Measurements, metrics: Iterable[Measure]) -> dict[str, 
 def _findings(
     measured: Measurements, metrics: Sequence[Measure], settings: Settings
 ) -> tuple[dict[str, Estimate], list[str], tuple[str, ...]]:
-    """Return the estimates, a sentence for each metric that needs rows that are not there, and notes of fits.
+    """Return the estimates, a sentence for each metric that needs missing rows, and notes of fits.
 
     Raises
     ------
@@ -399,8 +399,8 @@ def evaluate_slices(
     column
         One of their columns.
     whole
-        What was found out about all rows. Its settings count for the slices; many of them take more draws, so
-        that their p-values can be corrected for their number.
+        What was found out about all rows. Its settings count for the slices; many slices take more draws, to
+        correct their p-values for their number.
     calibration
         Rows that recalibrations are fitted to, with training=held-out.
 
@@ -434,7 +434,7 @@ def evaluate_slices(
 def slices_of(
     predictions: Predictions, columns: Iterable[str], whole: Summary, calibration: Predictions | None = None
 ) -> dict[str, tuple[Summary, ...]]:
-    """Return what is found out about every value of columns, by column; see `evaluate_slices`."""
+    """Return the results for every value of columns, by column; see `evaluate_slices`."""
     return {
         column: tuple(
             replace(evaluation.summary, slice=part)
@@ -445,17 +445,17 @@ def slices_of(
 
 
 def slice_p_values(pairs: Iterable[tuple[Estimate, Estimate, float]]) -> list[float]:
-    """Return p-values of slices that are like all rows, corrected for their number (Holm).
+    """Return p-values for slices equal to all rows, corrected for their number (Holm).
 
     Parameters
     ----------
     pairs
-        The estimate of a slice, that of all rows, and the share of the rows in the slice.
+        The estimate of a slice, the one of all rows, and the share of the rows in the slice.
 
     Returns
     -------
-    In [0, 1]; nan for those without intervals, which cannot be judged and do not count. The interval of a
-    calibration error is wider than its spread, and does not count either.
+    In [0, 1]; nan without intervals, which cannot be judged and do not count. The interval of a calibration
+    error is wider than its spread, and does not count either.
     """
     p_values = np.array(
         [

@@ -57,7 +57,7 @@ class Measurements:
     Parameters
     ----------
     predictions
-        Scores and labels, or what is left of them.
+        Scores and labels, or a state of them.
     state
         What a pass over them kept.
     settings
@@ -98,7 +98,7 @@ class Measurements:
     def of(
         cls, predictions: Predictions, settings: Settings, needs: Iterable[Need], watch: Watch | None = None
     ) -> Measurements:
-        """Return what a pass over rows finds of what is needed."""
+        """Return the measurements of a pass over rows for some needs."""
         return cls(predictions, collect(predictions, settings, needs, watch), settings)
 
     def once(self, key: Hashable, make: Callable[[], T]) -> T:
@@ -144,7 +144,7 @@ class Measurements:
         return isinstance(self._through(lens), Scores)
 
     def look(self, lens: str) -> ScoredRows:
-        """Return what is seen through a one-dimensional lens, in the order of the rows."""
+        """Return the view through a one-dimensional lens, in the order of the rows."""
         seen = self._through(lens)
         assert isinstance(seen, Scores)
         return seen.lens.look(self.columns, self.predictions.weights)
@@ -164,7 +164,7 @@ class Measurements:
         return self._sums is not None
 
     def lens_bins(self, lens: str, bins: int) -> Bins:
-        """Return equal-width sums of the scores of a one-dimensional lens; those of rows need no order."""
+        """Return equal-width sums of the scores of a one-dimensional lens; rows need no order."""
         if self._sums is not None:
             return self.problem(lens).bins("equal-width", bins)
         score, outcome, weights, *_ = self.look(lens)
@@ -188,7 +188,7 @@ class Measurements:
         return self.units.effective_number(self.predictions.weights)
 
     def sampled(self, lens: str) -> ScoredRows:
-        """Return what is seen of the rows of the sample through a one-dimensional lens."""
+        """Return the view of the sample's rows through a one-dimensional lens."""
         assert self.sample is not None
         rows, seen = self.sample.of(self.predictions), self._through(lens)
         precision: Precision = "single" if self.dtype.itemsize == 4 else "double"
@@ -223,7 +223,7 @@ class Measurements:
 
     @cached_property
     def recalibrations(self) -> Recalibrations:
-        """The recalibrations of the rows, of which each is done once."""
+        """The recalibrations of the rows, each done once."""
         rows, settings = self.predictions, self.settings
         given = rows.column_if(settings.fold_column)
         return Recalibrations(
@@ -231,7 +231,7 @@ class Measurements:
         )
 
     def unit_table(self, class_mean: str = "") -> UnitTable:
-        """Return the sums of statistics by unit, of which one may be a mean over the classes."""
+        """Return the sums of statistics by unit, one perhaps a mean over the classes."""
         rows, groups = self.predictions, self._sums
 
         def made() -> UnitTable:
@@ -251,7 +251,7 @@ class Measurements:
 
     @cached_property
     def hits_by_class(self) -> Array:
-        """(K,) weight of the rows of each class that are predicted as it; of `hit` rows."""
+        """(K,) weight of the rows of each class predicted as it; of `hit` rows."""
         rows = self.predictions
         if self._sums is not None:
             return self._sums.by_class[1]

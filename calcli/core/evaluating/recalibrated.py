@@ -37,13 +37,12 @@ FIT_ROWS = 4_000  # rows whose scores cost as much as all else that grows with w
 class Recalibrated:
     """Rows with their recalibrated posteriors, as one score sees them.
 
-    In cross-validation rows may be dealt into folds several times; what is said of them is the mean over
-    these deals.
+    In cross-validation rows may be dealt into folds several times; results are means over these deals.
 
     Attributes
     ----------
     rows, units
-        The rows of a weight above 0, and which of them belong together.
+        The rows of a weight above 0, and their units.
     rule
         The score.
     before
@@ -113,10 +112,10 @@ class Recalibrated:
     def variance_of_fits(self) -> float:
         """What the variance of the mean loss is increased by, as posteriors come from fits to few rows.
 
-        By the jackknife over folds it is as many times as there are folds, but one, that by which a fit to
-        all rows differs for a row from the one that has not seen it. Without it a gain would seem the surer
-        the smaller it happens to be: a map that moves nothing brings no spread. And the mean is that of so
-        many deals of the rows into folds.
+        By the jackknife over folds it is, times the number of folds less one, the difference for a row
+        between a fit to all rows and the fit that has not seen it. Without it a gain would seem the surer the
+        smaller it happens to be: a map that moves nothing brings no spread. And the mean is over the same
+        number of deals of the rows into folds.
         """
         if self.whole is None:
             return 0.0
@@ -126,9 +125,9 @@ class Recalibrated:
         return (self.folds - 1) * float(moved) + _variance(means)
 
     def standard_errors(self) -> tuple[float, float]:
-        """Return those of what is won, and of the share that is won, by the jackknife.
+        """Return the standard errors of the gain, and of its share, by the jackknife.
 
-        To first order a row that brings most of the score, and of what is won of it, would bring nothing.
+        To first order a row that brings most of the score, and of its gain, would bring nothing.
         """
         weights = self.rows.weights
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -156,19 +155,19 @@ class Recalibrated:
 
 @dataclass
 class _Trained:
-    """A method that recalibrates rows, each deal of them once.
+    """A method that recalibrates rows, once for each deal.
 
-    Every fit starts from that of the same fold of the deal before, the first ones from each other: the usual
-    methods solve convex problems, so that the start decides on the time and not on the result.
+    Every fit starts from the fit of the same fold of the deal before, the first ones from each other: the
+    usual methods solve convex problems, and the start decides on the time and not on the result.
 
     Attributes
     ----------
     method
         What recalibrates.
     rows
-        (n rows) What is recalibrated.
+        (n rows) The rows to recalibrate.
     fitted_to
-        The rows it is fitted to, or those of them that are outside a fold.
+        The rows of the fit, or the ones outside a fold.
     fold
         Returns in which fold each of the rows is, by the number of the deal; None for one fit.
     most
@@ -214,7 +213,7 @@ class Recalibrations:
     Parameters
     ----------
     predictions, calibration
-        What is recalibrated, and what else was read.
+        The rows to recalibrate, and what else was read.
     seed
         Of the folds.
     clip
@@ -331,7 +330,7 @@ class Recalibrations:
 
 
 def _steady(recalibrated: Recalibrated, trained: _Trained) -> tuple[Doubles, ...]:
-    """Return the log-posteriors of as many deals as make the mean loss steady, or as there are.
+    """Return the log-posteriors of enough deals to make the mean loss steady, or of all.
 
     It is where their standard deviation is a tenth of the standard error of the rows.
     """
@@ -355,7 +354,7 @@ def _steady(recalibrated: Recalibrated, trained: _Trained) -> tuple[Doubles, ...
 
 
 def _spaced(rows: LabeledScores) -> Positions:
-    """Return the numbers of all rows, or of as many that are evenly spaced as fits go to."""
+    """Return the numbers of all rows, or of evenly spaced ones in the number that fits use."""
     count = len(rows.labels)
     most = min(count, MOST_FITTED)
     return np.arange(most) * count // most
@@ -368,7 +367,7 @@ def _variance(means: Sequence[float]) -> float:
 
 
 def notes_of(fits: Sequence[Calibrator], classes: int) -> list[str]:
-    """Return what fits want said, once where they differ in numbers only, with how many of them say it."""
+    """Return the notes of fits, once where they differ in numbers only, with their count."""
     alike: dict[str, list[str]] = {}
     for fitted in fits:
         for note in [*fitted.notes, *([TURNED.says] if turns_classes(fitted.apply, classes) else [])]:
@@ -397,12 +396,11 @@ def _called(method: str, rows: LabeledScores, units: Units) -> str:
 def affine_map(scores: Array, labels: Array, weights: Floats | None, rows: float) -> str:
     """Return the affine map of log-probabilities that rows can carry: `dp`, or `temperature` of few rows.
 
-    The scale rests on all rows, the intercept of a class on its own. As many are asked for as a validation
-    needs, 100 events and 100 others (Collins et al. 2016, "Sample size considerations for the external
-    validation of a multivariable prognostic model", Statistics in Medicine 35). Nearly perfect rows teach
-    little, however many: there are to be 5 errors for each number that is fitted (Vittinghoff & McCulloch
-    2007, "Relaxing the rule of ten events per variable in logistic and Cox regression", American Journal of
-    Epidemiology 165).
+    The scale rests on all rows, the intercept of a class on its own. A validation needs 100 events and 100
+    others (Collins et al. 2016, "Sample size considerations for the external validation of a multivariable
+    prognostic model", Statistics in Medicine 35). Nearly perfect rows teach little, however many: there are
+    to be 5 errors for each number that is fitted (Vittinghoff & McCulloch 2007, "Relaxing the rule of ten
+    events per variable in logistic and Cox regression", American Journal of Epidemiology 165).
 
     Parameters
     ----------

@@ -24,7 +24,7 @@ SHOWN = 4  # metrics in one line
 
 @dataclass(frozen=True, eq=False)
 class VectorBins:
-    """The bins of vectors behind an error, those with rows.
+    """The bins of vectors behind an error, without empty ones.
 
     Attributes
     ----------
@@ -63,13 +63,14 @@ class Estimate:
         The error under perfect calibration and the p-value, for calibration errors that were tested.
     parts
         Numbers that the value is to be read with, by name: `constant`, the value of the best system that
-        gives every row the same answer; or those it is made of.
+        gives every row the same answer; or the components of the metric.
     bins
         Of an error of vectors, unless they are too many.
     rows
         How many rows a sample has that it comes from; None where all rows tell it.
     grid
-        How far it may be from that of the rows, where scores lie on the grid of a state and that is known.
+        The largest possible distance to the value of the rows, where scores lie on the grid of a state and it
+        is known.
     recalibrator
         What recalibrated, where something did.
     """
@@ -156,7 +157,7 @@ class ClassRow:
     frequency, mean_prob
         Weighted share of the labels, and mean probability.
     recall
-        Weighted share of its rows that are predicted as it; nan without rows.
+        Weighted share of its rows predicted as it; nan without rows.
     ece
         Equal-width L1 error of its probability.
     calibration_loss, refinement_loss
@@ -199,9 +200,9 @@ class Input(Provenance):
     worst_row_sum
         The sum of probabilities farthest from one, as given.
     zeros, ones
-        Probabilities that are exactly 0, rows with one that is exactly 1.
+        Probabilities of exactly 0, rows with a probability of exactly 1.
     tied_rows
-        Rows whose largest probability is shared.
+        Rows with a shared largest probability.
     absent_classes
         Classes without a row.
     reading
@@ -230,20 +231,20 @@ class Input(Provenance):
 
     @property
     def of_two(self) -> bool:
-        """Whether there are two classes, so that the probability of the second one is looked at."""
+        """Whether there are two classes, with the probability of the second one as the score."""
         return self.classes == 2 and not self.of_answers
 
 
 @dataclass(frozen=True)
 class InfiniteLogLoss:
-    """Rows whose label has probability 0.
+    """Rows with probability 0 of their label.
 
     Attributes
     ----------
     rows
         How many.
     first
-        The first of them, counted from 0.
+        The first such row, counted from 0.
     value_without
         The log-loss of the others.
     """
@@ -295,9 +296,9 @@ class Summary:
     recalibration_notes
         What the fits behind calibration losses want said.
     clipped_rows
-        Rows whose log-loss was clipped.
+        Rows with a clipped log-loss.
     accuracy
-        Weighted share of the rows that are predicted right.
+        Weighted share of the correctly predicted rows.
     per_class
         One entry a class, in the order of the columns.
     reliability
@@ -338,7 +339,7 @@ class Summary:
 
 
 class LensProblems(dict[str, Problem]):
-    """Induced problems by lens; those of some lenses are put in order when they are looked up."""
+    """Induced problems by lens; some are put in order when they are looked up."""
 
     def __init__(self, lenses: Iterable[str], problem: Callable[[str], Problem]) -> None:
         super().__init__()

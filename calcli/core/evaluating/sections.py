@@ -132,7 +132,7 @@ def _classes(measured: Measurements, settings: Settings, _: Estimates) -> Mappin
 
 
 def _confusion(predictions: Predictions) -> NDArray[np.intp]:
-    """Return (K, K) numbers of rows of each class that are predicted as each class."""
+    """Return (K, K) numbers of rows of each class, by predicted class."""
     k, at = predictions.n_classes, 0
     counts = np.zeros(k * k, np.intp)
     for block in predictions.scores.blocks(BLOCK):

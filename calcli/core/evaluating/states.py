@@ -33,8 +33,8 @@ def state_of(
 
     Rows are known by their number, or by a column `key`. Few rows are kept as they are. Of more, a state of
     every value of the columns `by` is in it, for the metrics that sums tell, and the computation is in double
-    precision unless the scores are stored in single precision or less, or the settings say otherwise: how
-    many rows there are does not matter, so that states can be merged.
+    precision unless the scores are stored in single precision or less, or the settings say otherwise: the
+    number of rows does not matter, and states can be merged.
 
     Raises
     ------

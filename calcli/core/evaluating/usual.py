@@ -14,7 +14,7 @@ AUROC_LIMIT = 10_000_000  # elements up to which the default report ranks every 
 
 
 def is_sampled(predictions: Predictions, settings: Settings) -> bool:
-    """Tell whether what needs rows looks at a sample of them, though all are there."""
+    """Tell whether metrics that need rows look at a sample, though all rows are there."""
     rows, classes = predictions.scores.shape
     asked = settings.priors, settings.cluster, settings.costs, settings.decision_column, settings.fold_column
     return rows * classes > MANY and settings.rows != "all" and not any(asked)

@@ -68,7 +68,7 @@ INFINITE = "its value is infinite"
 
 @dataclass(frozen=True, eq=False)
 class System:
-    """One of the systems that are compared.
+    """One of the compared systems.
 
     Attributes
     ----------
@@ -118,7 +118,7 @@ class System:
 
 @dataclass(frozen=True, eq=False)
 class Pair:
-    """Two systems that are compared.
+    """Two compared systems.
 
     Attributes
     ----------
@@ -151,7 +151,7 @@ def loss(score: str, rule: ScoringRule, settings: Settings) -> Mean:
 def judged(
     spread: Spread | None, value: float, settings: Settings, held: Interval | None = None
 ) -> tuple[Interval | None, str]:
-    """Return the interval of a metric, or why there is none; neither of what is undefined."""
+    """Return the interval of a metric, or why there is none; neither for an undefined value."""
     unit = "row" if settings.cluster is None else "cluster"
     if spread is not None:
         return spread.judged(settings.level, unit, held)

@@ -1,7 +1,7 @@
 """Scores of the confusion matrix of predicted classes: agreement beyond chance, correlation, mean recall.
 
-All of them are functions of its margins, its diagonal and the mean cost of its cells, which are means over
-rows: they have one influence, that of the sums.
+They all are functions of its margins, its diagonal and the mean cost of its cells, which are means over rows:
+they have one influence, from the sums.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class OfConfusion(Scored):
         """Return it."""
 
     def constant(self, priors: Doubles) -> Doubles:
-        """Return that of the same answer in every row."""
+        """Return the value for the same answer in every row."""
         return 0 * priors[..., 0]
 
     def score(self, predictions: Predictions, settings: Settings) -> Score:
@@ -123,7 +123,7 @@ class Kappa(OfConfusion):
         return self.weights
 
     def value(self, of: Confusion) -> Doubles:
-        """Return 1 - disagreement over that of independent predictions with the same shares."""
+        """Return 1 - disagreement over the disagreement of independent predictions with the same shares."""
         places = np.arange(of.labels.shape[-1])
         costs = _cost(places[:, None], places, of.power)
         return 1 - ratio(of.cost, ((of.labels @ costs) * of.predicted).sum(-1))
@@ -167,7 +167,7 @@ class BalancedAccuracy(OfConfusion):
         return ratio(recall.sum(-1), there.sum(-1).astype(np.float64))
 
     def constant(self, priors: Doubles) -> Doubles:
-        """Return that of the same answer in every row."""
+        """Return the value for the same answer in every row."""
         return 1 / (priors > 0).sum(-1)
 
 

@@ -1,7 +1,7 @@
 """Calibration errors of the cumulative gap between scores and outcomes, without bins: KS and Kuiper.
 
 Where the sum of s (1 - s) is large enough, the gap of calibrated scores behaves as Brownian motion
-(Arrieta-Ibarra et al. 2022), so that the distributions of its extremes are known; below, outcomes are drawn.
+(Arrieta-Ibarra et al. 2022), which makes the distributions of its extremes known; below, outcomes are drawn.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ LEAST_RANGE = 0.25  # below which Brownian motion has its range with a probabili
 class CumulativeError(OneDimensional):
     """A function of the extremes of the cumulative gap.
 
-    Equal scores count once, behind the last of them, so that the order of tied rows does not matter; the gap
+    Equal scores count once, behind the last row of the tie: the order of tied rows does not matter; the gap
     is 0 before the first.
     """
 
@@ -60,7 +60,7 @@ class CumulativeError(OneDimensional):
         return self.of_sums(bins)
 
     def of_sums(self, bins: Bins) -> Doubles:
-        """Return the error of (..., m) sums over steps of the score, each of which counts as one score."""
+        """Return the error of (..., m) sums over steps of the score, with each step as one score."""
         gaps = np.cumsum(bins.outcome - bins.score, axis=-1)
         return np.asarray(self.of_gaps(gaps) / bins.weight.sum(-1))
 
@@ -133,11 +133,11 @@ class Kuiper(CumulativeError):
     def judged(self, problem: Problem, level: float) -> tuple[Interval | None, str]:
         """Return the interval of independent rows.
 
-        Outcomes are their probabilities and noise. By the triangle inequality the error of the one differs
-        from that of the other by at most the range of the noise's cumulative sum. Brownian motion of the
-        variance sum (y - s)^2 / n^2, in which the error is another part, has a larger one as a rule. Where
-        few rows or none have the less probable outcome the noise is that of their number: it goes as far as
-        Clopper & Pearson's interval of their share.
+        Outcomes are their probabilities and noise. By the triangle inequality the two errors differ by at
+        most the range of the noise's cumulative sum. Brownian motion of the variance sum (y - s)^2 / n^2, in
+        which the error is another part, has a larger one as a rule. Where few rows or none have the less
+        probable outcome the noise comes from their number: it goes as far as Clopper & Pearson's interval of
+        their share.
         """
         value, total = self.value(problem), problem.total_weight
         squares = wrong = 0.0

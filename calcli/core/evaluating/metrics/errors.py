@@ -118,7 +118,7 @@ class OneDimensional(CalibrationError, ABC):
     rounding: ClassVar[float] = 0.0  # within which errors of the same outcomes may differ
 
     def cuts(self, problem: Problem) -> Positions:
-        """Return the positions between which rows are summed: those of runs of equal scores."""
+        """Return the positions between which rows are summed: the ends of runs of equal scores."""
         return np.append(0, problem.run_ends)
 
     @abstractmethod
@@ -143,7 +143,7 @@ class OneDimensional(CalibrationError, ABC):
 
     @property
     def from_sums(self) -> bool:
-        """Whether sums over equal-width bins are enough, so that no score must be put in order."""
+        """Whether sums over equal-width bins suffice, without putting scores in order."""
         return False
 
     def of_sums(self, bins: Bins) -> Any:
@@ -246,7 +246,7 @@ class OfVectors(CalibrationError, ABC):
     ) -> tuple[float, Null | None, Bins | None]:
         """Return the error, if there are draws its distribution under perfect calibration, and its bins.
 
-        Those are (d, m) sums of scores and outcomes; None of an error without bins.
+        Sums of scores and outcomes are (d, m); None of an error without bins.
         """
 
 
@@ -255,8 +255,8 @@ def null_distributions(
 ) -> list[Null]:
     """Return the distribution of every error of a problem if calibrated, the same as if it were the only one.
 
-    Outcomes are drawn from the scores and summed between the cuts of each error; those of few cuts share
-    what is drawn.
+    Outcomes are drawn from the scores and summed between the cuts of each error; errors with few cuts share
+    the draws.
     """
     here, known = rng.bit_generator.state, [one.limit(problem) for one in errors]
     drawing = [one for one, limit in zip(errors, known, strict=True) if limit is None]

@@ -1,4 +1,4 @@
-"""Squared kernel calibration errors of labels that are drawn from the predictions.
+"""Squared kernel calibration errors of labels drawn from the predictions.
 
 The term of two rows is k(q, q') (1[y = y'] - q[y'] - q'[y] + <q, q'>). Only its first part depends on both
 labels at once, and is 0 unless they are equal; the kernel depends on no label at all.
@@ -106,7 +106,7 @@ class DrawnSums:
 
 @dataclass(frozen=True)
 class DisjointPairs:
-    """Pairs of rows, none of which is in two.
+    """Disjoint pairs of rows.
 
     Attributes
     ----------
@@ -142,7 +142,7 @@ class DisjointPairs:
         return float(self._errors(probs, lambda rows: labels[rows, None], 1)[0])
 
     def drawn_errors(self, probs: Floats, draws: int, rng: np.random.Generator) -> Doubles:
-        """Return the mean terms for labels that are drawn from the probabilities, (B,) of them."""
+        """Return the mean terms for labels drawn from the probabilities, (B,) of them."""
         return self._errors(probs, lambda rows: draw_labels(probs[rows], draws, rng), draws)
 
     def _errors(self, probs: Floats, labels_of: Callable[[Positions], Array], draws: int) -> Doubles:
@@ -249,8 +249,8 @@ def distances(left: Floats, right: Floats, distance: KernelDistance) -> Floats:
 def median_kernel(probs: Floats, distance: KernelDistance) -> LaplacianKernel:
     """Return the kernel as wide as the median distance between predictions (Widmann et al. 2019).
 
-    At most 1,000 rows, evenly spaced, are compared with each other. Where most of them are equal the mean
-    distance takes the place of the median, and 1 where all are.
+    At most 1,000 rows, evenly spaced, are compared with each other. Where most distances are 0 the mean takes
+    the place of the median, and 1 where all are.
 
     Parameters
     ----------
@@ -328,8 +328,7 @@ def skce_blocks(
 ) -> float:
     """Return the mean over disjoint pairs of rows (the linear estimator of Widmann et al. 2019).
 
-    Rows are shuffled first, so that their order does not matter; an odd one is left out. Its cost grows
-    with N.
+    Rows are shuffled first: their order does not matter; an odd one is left out. Its cost grows with N.
 
     Parameters
     ----------
@@ -387,7 +386,7 @@ def _residuals(probs: Floats, labels: Array, weights: Floats | None) -> Floats:
 
 
 def _pair_weight(probs: Floats, weights: Floats | None) -> float:
-    """Return the summed weight of all pairs of rows, each with those before it: nothing cancels out."""
+    """Return the summed weight of all pairs of rows, each with earlier ones: nothing cancels out."""
     row_weights = np.ones(len(probs)) if weights is None else weights
     return float(row_weights[1:] @ np.cumsum(row_weights)[:-1])
 

@@ -58,7 +58,7 @@ class BinnedError(OfBins):
 
     @property
     def from_sums(self) -> bool:
-        """Whether sums over equal-width bins are enough, so that no score must be put in order."""
+        """Whether sums over equal-width bins suffice, without putting scores in order."""
         return self.binning == "equal-width" and not self.debiased
 
     def of(self, problem: Problem, bins: Bins) -> Any:
@@ -79,7 +79,7 @@ class BinnedError(OfBins):
         return np.divide(error, frequency, out=np.zeros_like(error), where=frequency > 0)
 
     def parts(self, problem: Problem) -> dict[str, float]:
-        """Return the debiased square, of which the value is the root: below 0 where that is 0."""
+        """Return the debiased square, with the value as its root: below 0 where the value is 0."""
         if not self.debiased:
             return {}
         shares = concentration(problem, self.cuts(problem))
@@ -187,8 +187,8 @@ def debiased_square(bins: Bins, shares: NDArray[np.float64]) -> Any:
     """Return the debiased squared L2 calibration error (Kumar et al. 2019).
 
     From the squared gap of each bin an unbiased estimate of the variance of its mean outcome is taken off:
-    accuracy (1 - accuracy) / (n - 1). What is left averages zero on calibrated predictions, and may be
-    negative. Bins in which one row has all the weight say nothing and count as zero.
+    accuracy (1 - accuracy) / (n - 1). The rest averages zero on calibrated predictions, and may be negative.
+    Bins in which one row has all the weight say nothing and count as zero.
 
     Parameters
     ----------
@@ -224,7 +224,7 @@ Sign = Literal["over", "under"]
 class ConfidenceShare(OfBins):
     """Share of the weight in bins with less ("over") or more ("under") accuracy than confidence.
 
-    Panchenko et al. 2022, definition 1. A significant gap is one whose confidence lies outside the Wilson
+    Panchenko et al. 2022, definition 1. A gap is significant if its confidence lies outside the Wilson
     interval of the accuracy.
     """
 

@@ -177,7 +177,7 @@ def cell_partition(points: Floats, bins: int) -> Partition:
 
 
 def vector_bins(probs: Floats, labels: Array, partition: Partition, weights: Floats | None = None) -> Bins:
-    """Return the sums of every bin; those of scores and outcomes are (d, m), a row an outcome.
+    """Return the sums of every bin; scores and outcomes are (d, m), a row an outcome.
 
     Parameters
     ----------

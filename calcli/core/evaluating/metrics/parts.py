@@ -52,7 +52,7 @@ def needs_of_parts(metric: Binned, of: Pass) -> Iterator[Need]:
     Raises
     ------
     UsageError
-        If the lens is another one than class-wise and that of a class, or a region has no one score.
+        If the lens is neither class-wise nor of a class, or a region has no one score.
     """
     bins = metric.bins
     if metric.lens == CANONICAL:
@@ -81,8 +81,8 @@ def needs_of_parts(metric: Binned, of: Pass) -> Iterator[Need]:
 def binned_parts(metric: Binned, measured: Measurements) -> Numbers:
     """Return the score, or the term of a class in it, its parts, their sum and what that sum misses.
 
-    Of a region all of them are shares of the whole: the share of the rows times what they are among these
-    rows. Of whole vectors the rows of the region are one bin. They are nan where there is no row.
+    In a region all parts are shares of the whole: the share of the rows times the part among these rows. Of
+    whole vectors the rows of the region are one bin. They are nan where there is no row.
     """
     rule = metric.rule(measured.predictions)
     losses, weights = measured.columns[metric.score], measured.predictions.weights
@@ -116,7 +116,7 @@ def binned_parts(metric: Binned, measured: Measurements) -> Numbers:
 
 
 def _of_vectors(metric: Binned, measured: Measurements, rule: Decomposable) -> Numbers:
-    """Return the parts of a region of whole vectors, of which its rows are one bin."""
+    """Return the parts of a region of whole vectors, with its rows as one bin."""
     problem = measured.vector_problem(CANONICAL)
     inside = problem.rows_in(metric.region, str(metric))
     weight = np.ones(len(inside)) if problem.weights is None else problem.weights.astype(np.float64)
@@ -179,7 +179,7 @@ def _refined_losses(refined: RefinedBins, measured: Measurements) -> Array:
 
 
 class Parts(Measure, ABC):
-    """One of several numbers that are found together.
+    """One of several numbers from one computation.
 
     Attributes
     ----------
@@ -222,7 +222,7 @@ class OfScore(Parts):
     score: ScoreName = arg("the score that is split", default="brier")
 
     def rule(self, rows: Predictions) -> Decomposable:
-        """Return the rule whose mean the score is."""
+        """Return the rule with the score as its mean."""
         return decomposable_rule(self.score, rows.n_classes)
 
 
@@ -290,7 +290,7 @@ class Binned(OfScore):
 
     @property
     def has_interval(self) -> bool:
-        """Whether it is the refinement of all classes, the only one whose bias is known."""
+        """Whether it is the refinement of all classes, the only one with a known bias."""
         return self.part == "refinement" and self.from_sums
 
     def spread(self, measured: Measurements) -> Spread | None:
@@ -336,7 +336,7 @@ class Isotonic(OfScore):
         return self.part == "uncertainty" and not self.lens.startswith("predicted-")
 
     def spread(self, measured: Measurements) -> Spread | None:
-        """Return its spread, that of the frequencies of the classes or of the outcome of a lens."""
+        """Return its spread, from the frequencies of the classes or of the outcome of a lens."""
         rule, of_classes = self.rule(measured.predictions), self.is_class_wise
         outcome = np.zeros(measured.predictions.n_rows) if of_classes else measured.look(self.lens).outcome
 

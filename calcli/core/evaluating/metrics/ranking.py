@@ -76,7 +76,7 @@ class Ranking(Measure, ABC):
     def held(self, spread: Spread, level: float) -> Interval:
         """Return the interval that holds however few rows carry the measure, or however it is distributed.
 
-        It is that of a mean over the rarer outcome: no area varies more (Birnbaum & Klose 1957).
+        Its spread is the one of a mean over the rarer outcome: no area varies more (Birnbaum & Klose 1957).
         """
         return spread.held(level, spread.fewest * self.rows_per_positive)
 
@@ -166,7 +166,7 @@ class Ranking(Measure, ABC):
         return self.lens or ("class-1" if measured.predictions.n_classes == 2 else None)
 
     def _of_sample(self, lens: str, measured: Measurements) -> Influences:
-        """Return the measure of all rows, with the influences on it of those of the sample in their place."""
+        """Return the measure of all rows, with the influences of the sample's rows in their place."""
         problem = measured.problem(lens)
         spread, placed = self.spread(problem), self.place(problem.outcome, problem.weights, problem.run_ends)
         score, outcome, weights, *_ = measured.sampled(lens)
@@ -283,7 +283,7 @@ AREA, PRECISION = RocArea(), AveragePrecision()
 
 
 def is_backwards(area: float, sizes: Doubles) -> bool:
-    """Tell whether an area is below 1/2 beyond chance, so that scores rank the wrong way round.
+    """Tell whether an area is below 1/2 beyond chance: scores rank the wrong way round.
 
     Of scores that say nothing of two classes the variance is (n + 1) / (12 n_0 n_1), less with ties (Mann &
     Whitney 1947). The standard deviation of a mean over more classes, each against the rest, is at most the
@@ -312,8 +312,8 @@ def ranking_influences(
 ) -> tuple[float, NDArray[np.float64]]:
     """Return the mean over the classes that occur, and what each row adds to it (DeLong et al. 1988).
 
-    The squares of the (n,) influences add up to the variance of the area; those of the difference of two
-    systems' influences, on the same rows, to the variance of the difference of their areas.
+    The squares of the (n,) influences add up to the variance of the area; for two systems on the same rows,
+    the squares of the influences' differences to the variance of the areas' difference.
 
     Parameters
     ----------
@@ -412,7 +412,7 @@ class Runs:
     Attributes
     ----------
     hits, errors
-        (m,) rows of each run that are right and wrong; no run is empty.
+        (m,) right and wrong rows of each run; no run is empty.
     """
 
     hits: Doubles
@@ -420,7 +420,7 @@ class Runs:
 
     @classmethod
     def of(cls, hits: Doubles, errors: Doubles) -> Self:
-        """Return those runs that have rows."""
+        """Return the runs with rows."""
         filled = hits + errors > 0
         return cls(hits[filled], errors[filled])
 
@@ -557,7 +557,7 @@ class Augrc(Selective):
         return float(sums.sum()) / runs.number**2
 
     def influence_values(self, runs: Runs) -> tuple[Doubles, Doubles]:
-        """Return the share of rows from a row on, and that of errors."""
+        """Return the share of rows from a row on, and the share of errors."""
         within_run = (runs.rows + 1) / 2
         if_wrong = _after(runs.rows) + within_run
         return if_wrong / runs.number, (_after(runs.errors) + runs.rate * within_run) / runs.number

@@ -1,4 +1,4 @@
-"""What recalibrated posteriors say of a score: what miscalibration costs, and what is to be expected."""
+"""Scores of recalibrated posteriors: the cost of miscalibration, and the expected score."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ MISSES = f"what the recalibrator cannot express; try another. {CARRIED}"
 
 @dataclass(frozen=True, kw_only=True)
 class OfRecalibration(Measure, ABC):
-    """A function of means over rows of what a recalibration makes of them."""
+    """A function of means over rows of a recalibration's results."""
 
     family = RECALIBRATION
     score: str = arg(
@@ -64,7 +64,7 @@ class OfRecalibration(Measure, ABC):
 
     @abstractmethod
     def value(self, means: Means, rule: ScoringRule) -> Doubles:
-        """Return the metric, given the means of all rows or those without a unit."""
+        """Return the metric, given the means of all rows or of all but a unit."""
 
     @abstractmethod
     def parts(self, recalibrated: Recalibrated) -> dict[str, float]:
@@ -136,9 +136,9 @@ class OfRecalibration(Measure, ABC):
     ) -> tuple[Interval | None, str]:
         """Return the interval of a metric, or why there is none.
 
-        A transform of other rows is part of the system (Ferrer & Ramos 2024, appendix E). One that is trained
-        on these rows varies with them: intervals that leave that out miss too often, and so do those of
-        resamples.
+        A transform of other rows is part of the system (Ferrer & Ramos 2024, appendix E). A recalibration
+        trained on these rows varies with them: intervals without that part miss too often, and so do
+        intervals from resamples.
         """
         if not settings.intervals:
             return None, ""
@@ -162,7 +162,7 @@ class Loss(OfRecalibration):
         return {"before": recalibrated.before, "after": recalibrated.losses}
 
     def value(self, means: Means, rule: ScoringRule) -> Doubles:
-        """Return what is won; of its share nan where the score is zero or infinite."""
+        """Return the gain; its share is nan where the score is zero or infinite."""
         before, won = means["before"], means["before"] - means["after"]
         if not self.relative:
             return won

@@ -49,7 +49,7 @@ class Cllr:
     prior_odds
         Of the second class.
     of_labels
-        Those of the labels, which the prior odds depend on; None where those of the training are known.
+        The labels' own, which the prior odds depend on; None where the priors of the training are known.
     """
 
     prior_odds: float
@@ -57,7 +57,7 @@ class Cllr:
 
     @property
     def statistics(self) -> dict[str, RowStatistic]:
-        """Costs of the rows of each class, 0 in those of the other, and their slopes, by name.
+        """Costs of the rows of each class, 0 in rows of the other, and their slopes, by name.
 
         The name says which odds they are under: states of parts with others have no sums in common.
         """
@@ -86,7 +86,7 @@ class Cllr:
     def value(self, means: Means) -> Doubles:
         """Return the mean over the classes of the mean costs of their rows.
 
-        Without some rows the prior odds are others too, if these rows are all that is known of them.
+        Without some rows the prior odds change too, if these rows are the only information on them.
         """
         odds = ratio(means.priors[..., 1], means.priors[..., 0])
         usual = odds if self.of_labels is None else self.of_labels
@@ -98,7 +98,7 @@ class Cllr:
 
 
 def find_cllr(name: str, predictions: Predictions, settings: Settings) -> Cllr:
-    """Return the cost of ratios under the odds of the labels, those that posteriors were moved to included.
+    """Return the cost of ratios under the odds of the labels, with the posteriors' target priors included.
 
     Raises
     ------
@@ -145,17 +145,17 @@ class Counts:
 
     @property
     def predicted(self) -> Doubles:
-        """Share of the rows that are predicted as the class."""
+        """Share of the rows predicted as the class."""
         return self.hits + self.alarms
 
     @property
     def labeled(self) -> Doubles:
-        """Share of the rows that are of the class."""
+        """Share of the rows of the class."""
         return self.hits + self.misses
 
     @property
     def others(self) -> Doubles:
-        """Share of the rows that are of other classes."""
+        """Share of the rows of other classes."""
         return 1 - self.labeled
 
 
@@ -176,15 +176,15 @@ class Score:
     is_share
         Whether it is a share of the rows.
     is_of_misses
-        Whether that is the share of those without a hit.
+        Whether it is the share of rows without a hit.
     over
-        The score over the risk of a constant decision, by its number, if it is one over that of the best.
+        The score divided by the risk of a constant decision, by its number, if it is relative to the best.
     parts
         Numbers to read it with, by name.
     among
-        The share of the rows of which it is a share, where these are not all.
+        The share of the rows in its base, where these are not all.
     ends
-        Between which the values of rows lie whose mean it is; None where that is not known.
+        The range of the values of rows with this mean; None where that is not known.
     scale
         What that mean is divided by; None for 1.
     of_labels
@@ -224,7 +224,7 @@ class Scored(Measure, ABC):
         Parameters
         ----------
         predictions
-            What is to be scored.
+            The measurements.
         settings
             Costs and weights that arguments may name, decisions that were made, and the least probability of
             a label.
@@ -238,7 +238,7 @@ class Scored(Measure, ABC):
         """
 
     def rule(self, predictions: Predictions, settings: Settings) -> ScoringRule:
-        """Return the rule whose mean it is, if posteriors have an expectation of it; see `score`."""
+        """Return the rule with this mean, if posteriors have an expectation of it; see `score`."""
         raise NotImplementedError
 
     def needs(self, of: Pass) -> Iterable[Need]:
@@ -274,7 +274,7 @@ class Scored(Measure, ABC):
         return Estimate(self, value, line, interval, reason, parts=parts)
 
     def influences(self, measured: Measurements) -> Influences | None:
-        """Return what each unit brings; one of labels rests on as many units as there are errors."""
+        """Return the contributions of units; a mean over labels rests on the number of errors."""
 
         def made() -> Influences | None:
             score = self.of(measured)
@@ -306,7 +306,7 @@ class Scored(Measure, ABC):
         return measured.once(f"score {self}", lambda: self.score(measured.predictions, measured.settings))
 
     def _exact_hits(self, measured: Measurements) -> NDArray[np.bool_] | None:
-        """Return the (N,) rows whose share it is, if it has an exact interval and they are known."""
+        """Return the (N,) rows in its share, if it has an exact interval and they are known."""
         score = self.of(measured)
         if not (score.is_share and _is_exact(score, measured)):
             return None
@@ -440,7 +440,7 @@ class MeanOfRows(Scored):
 
 
 class Proper(Scored):
-    """The mean loss of a proper scoring rule, or what it is of that of the class frequencies."""
+    """The mean loss of a proper scoring rule, or its ratio to the class frequencies' loss."""
 
     name: ClassVar[str]
     normalized: ClassVar[bool] = False
@@ -489,7 +489,7 @@ OF_DENSITY = "of Beta(a, b), the weight of a_1 = 1 - t"
 
 @dataclass(frozen=True, kw_only=True)
 class OfDensity(OfThresholds):
-    """Those that a beta density weighs."""
+    """Thresholds weighted by a beta density."""
 
     a: float = arg(OF_DENSITY, default=1.0, least=FLATTEST, most=SHARPEST)
     b: float = arg(OF_DENSITY, default=1.0, least=FLATTEST, most=SHARPEST)
@@ -501,7 +501,7 @@ class OfDensity(OfThresholds):
 
 @dataclass(frozen=True, kw_only=True)
 class OfWeights(OfThresholds):
-    """Those that a table weighs."""
+    """Thresholds weighted by a table."""
 
     weights: str = arg(
         "the weight W(t) of each threshold t, from a CSV file of threshold,weight", default=UNIFORM
@@ -514,7 +514,7 @@ class OfWeights(OfThresholds):
 
 @dataclass(frozen=True, kw_only=True)
 class OfCosts(Scored):
-    """What decisions cost: the best by the probabilities, or those of a column."""
+    """Costs of decisions: the best by the probabilities, or the decisions in a column."""
 
     costs: str = arg("the costs of decisions, by a name from --costs", default="zero-one")
     normalized: ClassVar[bool] = False
@@ -559,7 +559,7 @@ class AtThreshold(Scored):
         """Return it."""
 
     def score(self, predictions: Predictions, settings: Settings) -> Score:
-        """Return it, and as constant that of predicting the class always, or never if better.
+        """Return it, and as constant the value of predicting the class always, or never if better.
 
         Raises
         ------
@@ -621,7 +621,7 @@ def _over_constant(
     *,
     normalized: bool,
 ) -> Score:
-    """Return a score with its constant, or what it is of that of the class frequencies."""
+    """Return a score with its constant, or its ratio to the class frequencies' score."""
 
     def constant(means: Means) -> Doubles:
         return of_priors(means.priors)

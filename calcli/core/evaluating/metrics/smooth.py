@@ -1,7 +1,7 @@
 """Calibration errors by smoothing instead of binning: smooth ECE and KDE-ECE.
 
 Both live on a fine grid of the unit interval. A kernel reflected at 0 and 1 acts on the grid beside its
-mirror image as a plain periodic one, so that each bandwidth costs one multiplication of Fourier coefficients.
+mirror image as a plain periodic one: each bandwidth costs one multiplication of Fourier coefficients.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Grid:
     total
         Summed weight.
     score, outcome, weight
-        Sums as shares of it, those of outcomes (..., CELLS + 1).
+        Sums as shares of it; outcomes (..., CELLS + 1).
     """
 
     def __init__(self, bins: Bins) -> None:
@@ -62,7 +62,7 @@ class Grid:
     def spectrum(self, masses: Doubles) -> NDArray[np.complex128]:
         """Return Fourier coefficients of (..., CELLS + 1) masses beside their mirror image.
 
-        The two centers around the mean score of some rows share their mass, so that the mean stays.
+        The two centers around the mean score of some rows share their mass, which keeps the mean.
         """
         return _spectrum(masses, masses * self._place)
 
@@ -77,7 +77,7 @@ def row_spectrum(problem: Problem, values: Doubles) -> NDArray[np.complex128]:
 
 
 def _spectrum(masses: Doubles, right: Doubles) -> NDArray[np.complex128]:
-    """Return Fourier coefficients of masses, of which the next center gets `right` and the last the rest."""
+    """Return Fourier coefficients of masses, with `right` in the next center and the rest in the last."""
     left = masses - right
     placed = left[..., 1:] + right[..., :-1]
     placed[..., 0] += left[..., 0]  # beyond the border is the mirror image
@@ -128,8 +128,8 @@ class SmoothECE(Smoothed):
 def fixed_widths(spectra: NDArray[np.complex128]) -> Doubles:
     """Return (B,) widths at which the absolute gaps smoothed by that width add up to the width itself.
 
-    The sum falls with the width, so that there is one such width, and it is at least the absolute sum of the
-    gaps. It is found by false position with the Illinois rule (Dowell & Jarratt 1971), for all B at once.
+    The sum falls with the width: there is one such width, and it is at least the absolute sum of the gaps. It
+    is found by false position with the Illinois rule (Dowell & Jarratt 1971), for all B at once.
     """
     low, high = np.abs(spectra[:, 0].real) / 2, np.abs(on_grid(spectra)).sum(-1)
     low_excess = _smoothed_sums(spectra, low) - low
