@@ -47,7 +47,7 @@ def test_wide_characters_take_two_cells():
 
 
 def test_the_meaning_is_shown_where_there_is_room(sure):
-    meaning = "share of rows whose most probable class is the label"
+    meaning = "share of rows where the most probable class is the label"
     assert meaning not in terminal_text(tables_of([sure]), 80)
     assert meaning in terminal_text(tables_of([sure]), 160)
 

@@ -104,7 +104,7 @@ class OfConfusion(Scored):
     needs_classes="compares predicted classes with the labels",
 )  # fmt: skip
 class Kappa(OfConfusion):
-    """agreement of predicted class and label beyond that of independent ones; 0 is chance
+    """agreement of predicted class and label beyond chance agreement; 0 is chance
 
     Formula: 1 - sum_ij w_ij n_ij / sum_ij w_ij n_i. n_.j / n, w_ij = [i != j], |i - j| or (i - j)^2
     Source: Cohen 1960; Cohen 1968 (weights)

@@ -645,11 +645,11 @@ class LogLoss(Proper):
 
 @metric("normalized_log_loss", "Log-loss, normalized", range="0 to inf", unit="ratio")
 class NormalizedLogLoss(LogLoss):
-    """log-loss divided by that of the class frequencies: 1 is useless, 0 perfect
+    """log-loss divided by the log-loss of the class frequencies: 1 is useless, 0 perfect
 
     Formula: log_loss / -sum_k P_k ln P_k
     Source: Ferrer & Ramos 2024, section 3.2
-    Of answers: log-loss divided by that of always stating the accuracy: 1 is useless, 0 perfect
+    Of answers: log-loss divided by the log-loss of always stating the accuracy: 1 is useless, 0 perfect
     """
 
     normalized = True
@@ -670,11 +670,11 @@ class Brier(Proper):
 
 @metric("normalized_brier", "Brier score, normalized", range="0 to inf", unit="ratio")
 class NormalizedBrier(Brier):
-    """Brier score divided by that of the class frequencies: 1 is useless, 0 perfect
+    """Brier score divided by the Brier score of the class frequencies: 1 is useless, 0 perfect
 
     Formula: brier / (1 - sum_k P_k^2)
     Source: Ferrer & Ramos 2024, section 3.2
-    Of answers: Brier score divided by that of always stating the accuracy: 1 is useless, 0 perfect
+    Of answers: Brier score divided by the Brier score of always stating the accuracy: 1 is useless, 0 perfect
     """
 
     normalized = True
@@ -709,11 +709,11 @@ class TopBrier(MeanOfRows):
 
 @metric("accuracy", "Accuracy", tier="to know", direction="higher", needs_probabilities=False)
 class Accuracy(MeanOfRows):
-    """share of rows whose most probable class is the label
+    """share of rows where the most probable class is the label
 
     Formula: mean of [argmax q = label]
     Misses: says nothing about the probabilities; log_loss does
-    Of answers: share of answers that are right
+    Of answers: share of right answers
     """
 
     of_all = mean_of("hit", constant=scoring.constant_accuracy, is_share=True)
@@ -721,10 +721,10 @@ class Accuracy(MeanOfRows):
 
 @metric("error_rate", "Error rate", needs_probabilities=False)
 class ErrorRate(MeanOfRows):
-    """share of rows whose most probable class is not the label
+    """share of rows where the most probable class is not the label
 
     Formula: 1 - accuracy
-    Of answers: share of answers that are wrong
+    Of answers: share of wrong answers
     """
 
     of_all = mean_of(
@@ -741,7 +741,7 @@ class ErrorRate(MeanOfRows):
     needs_probabilities=False, needs_classes="compares with always predicting the most frequent class",
 )  # fmt: skip
 class NormalizedErrorRate(MeanOfRows):
-    """error rate divided by that of always predicting the most frequent class
+    """error rate divided by the error rate of always predicting the most frequent class
 
     Formula: error_rate / (1 - max_k P_k)
     Source: Ferrer & Ramos 2024, section 3.1
@@ -755,7 +755,7 @@ class NormalizedErrorRate(MeanOfRows):
     needs_classes="looks at the five most probable classes",
 )  # fmt: skip
 class TopFiveAccuracy(MeanOfRows):
-    """share of rows whose label is among the five most probable classes
+    """share of rows with the label among the five most probable classes
 
     Formula: mean of [label among the 5 largest q]
     """
@@ -831,13 +831,13 @@ class BayesRisk(OfCosts):
 
     Formula: mean of C[label, argmin_d sum_k q_k C[k, d]]
     Source: Ferrer & Ramos 2024, section 2.1
-    Misses: other costs; log_loss and brier average over all of them
+    Misses: other costs; log_loss and brier average over all costs
     """
 
 
 @metric("normalized_bayes_risk", "Bayes risk, normalized", range="0 to inf, below 0 with gains", unit="ratio")
 class NormalizedBayesRisk(OfCosts):
-    """Bayes risk divided by that of the best constant decision: above 1 the constant one is better
+    """Bayes risk divided by the risk of the best constant decision: above 1 the constant one is better
 
     Formula: bayes_risk / min_d sum_k P_k C[k, d]
     Source: Ferrer & Ramos 2024, section 3.1
@@ -866,7 +866,7 @@ class ExpectedCost(OfCosts):
     unit="ratio", needs_probabilities=False,
 )  # fmt: skip
 class NormalizedExpectedCost(OfCosts):
-    """expected cost divided by that of the best constant decision: above 1 the constant one is better
+    """expected cost divided by the cost of the best constant decision: above 1 the constant one is better
 
     Formula: expected_cost / min_d sum_k P_k C[k, d]
     Source: Ferrer & Ramos 2024, section 2.3.1
@@ -894,7 +894,7 @@ class BetaWeighted(OfDensity):
     unit="ratio",
 )  # fmt: skip
 class NormalizedBetaWeighted(OfDensity):
-    """beta_score divided by that of the class frequencies: 1 is useless, 0 perfect
+    """beta_score divided by the beta_score of the class frequencies: 1 is useless, 0 perfect
 
     Formula: beta_score / beta_score of the class frequencies
     Source: Ferrer & Ramos 2024, section 2.3
@@ -919,7 +919,7 @@ class ThresholdWeighted(OfWeights):
     "normalized_weighted_risk", "Weighted risks, normalized", tier="works", range="0 to inf", unit="ratio",
 )  # fmt: skip
 class NormalizedThresholdWeighted(OfWeights):
-    """weighted_risk divided by that of the class frequencies: 1 is useless, 0 perfect
+    """weighted_risk divided by the weighted_risk of the class frequencies: 1 is useless, 0 perfect
 
     Formula: weighted_risk / weighted_risk of the class frequencies
     Source: Ferrer & Ramos 2024, section 2.3
@@ -934,7 +934,7 @@ class CostOfRatios(Scored):
 
     Formula: (mean over class 1 of log2(1 + 1/LR) + mean over class 0 of log2(1 + LR)) / 2
     Source: Bruemmer & du Preez 2006
-    Misses: the prior odds are those of the labels; --shift-to-priors changes both alike
+    Misses: the prior odds come from the labels; --shift-to-priors changes both alike
     """
 
     def score(self, predictions: Predictions, settings: Settings) -> Score:
