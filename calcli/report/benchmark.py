@@ -155,8 +155,6 @@ class BenchmarkReport(Shown):
                 (name, *(relative(changes[key]) if key in changes else NONE for key in metrics), *times)
             )
         notes = [RELATIVE, TIMES]
-        if self.workers > 1:
-            notes.append(f"The methods were tried by {self.workers} processes (--workers).")
         columns = (Column("", "left"), *map(Column, (*metrics, "fit", "apply")))
         return TextTable("Change in percent, and time", columns, tuple(rows), tuple(notes))
 

@@ -63,8 +63,6 @@ class StudyReport(Shown):
             "fixed bins give at most the true value.",
             TRUTHS[self.found[0].truth_by],
         ]
-        if self.workers > 1:
-            notes.append(f"The data sets were made by {self.workers} processes (--workers).")
         return [TextTable(f"Estimate minus truth: {self.system}", columns, tuple(rows), tuple(notes))]
 
     def data(self) -> StudyObject:
