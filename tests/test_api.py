@@ -31,6 +31,7 @@ from calcli.core.language.methods import METHODS
 from calcli.core.language.settings import Settings
 from calcli.figures import View
 from calcli.io.handed import from_arrays
+from calcli.report.shown import spelled
 
 CANCER = "sample_data/cancer_bayes_test.csv"
 
@@ -88,9 +89,31 @@ def test_to_frame_is_the_csv_of_the_command(capsys, per_class):
 def test_printed_it_shows_the_tables(capsys):
     assert status_of(["evaluate", CANCER]) == 0
     report = calcli.evaluate(calcli.read(CANCER))
-    assert str(report) + "\n" == capsys.readouterr().out
+    tables, _, hints = capsys.readouterr().out.rpartition("\n\n")
+    assert str(report) == tables
+    assert "--details" in hints
     assert "269 rows, 2 classes" in repr(report)
     assert "| brier | 0.0551 |" in report._repr_markdown_()
+
+
+OF_COMMANDS = re.compile(r"--(details|html|draws|test|clip)|calcli [a-z]+ [A-Z]|`calcli")
+
+
+def test_python_shows_no_hints_for_a_command_line(capsys, tmp_path):
+    network = "sample_data/digits_network_test.npy"
+    report = calcli.evaluate(network, draws=19)  # which a recalibration improves
+    many = calcli.evaluate(network, by="predicted-class", draws=19, test=True)
+    shown = [str(report), report._repr_html_(), report._repr_markdown_(), str(many), str(many.with_details())]
+    report.save(tmp_path / "page.html")
+    shown.append((tmp_path / "page.html").read_text(encoding="utf-8").partition("</style>")[2])
+    for text in shown:
+        assert not OF_COMMANDS.search(text), OF_COMMANDS.search(text)
+    assert spelled("--draws 99 is enough; --test-all does") == "draws=99 is enough; test_all does"
+    assert status_of(["evaluate", network, "--draws", "19"]) == 0
+    assert "`calcli fit VALIDATION -o" in capsys.readouterr().out
+    assert "calcli fit VALIDATION -m temperature" in json.dumps(
+        report.to_dict()
+    )  # JSON is the same everywhere
 
 
 def test_settings_are_those_of_the_command(capsys):

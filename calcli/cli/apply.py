@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from typer import Argument
 
 from calcli.cli.command import command
-from calcli.cli.options import ReadingScores, flag, text
+from calcli.cli.options import ReadingScores, text
 from calcli.cli.output import silence
 from calcli.core.language.errors import UsageError
 from calcli.core.language.text import Watcher
@@ -35,7 +35,7 @@ def apply(
         ),
     ] = "-",
     as_: Annotated[
-        Literal["probs", "log-probs", "logits"], flag("--as", "Kind of the new scores.")
+        Literal["probs", "log-probs", "logits"], text(None, "Kind of the new scores.", "--as")
     ] = "probs",
     shift_to_priors: Annotated[
         str | None, text("PRIORS", "Move to other class priors: uniform, 0.2,0.8 or a file.")
@@ -49,7 +49,7 @@ def apply(
         text("COSTS", "Add the decisions of least expected cost: a word or a file, as in evaluate --costs."),
     ] = None,
     in_place: Annotated[
-        bool, flag("--in-place", "Replace the input, also where it cannot keep a mark of it.")
+        bool, text(None, "Replace the input even if it keeps no mark of it.", "--in-place")
     ] = False,
     labels: Annotated[str | None, text("FILE", "Labels of .npy scores, to be written beside them.")] = None,
     reading: ReadingScores,

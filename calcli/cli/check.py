@@ -9,7 +9,7 @@ from typing import Annotated, Literal, get_args
 from typer import Argument
 
 from calcli.cli.command import command
-from calcli.cli.options import Engine, Pairing, ReadingSystems, flag, text
+from calcli.cli.options import Engine, Pairing, ReadingSystems, text
 from calcli.cli.output import emit
 from calcli.core.language.errors import UsageError
 from calcli.core.language.text import Watcher
@@ -45,10 +45,10 @@ def check(
     ] = None,
     undecided: Annotated[
         Literal["fail", "pass", "warn"] | None,
-        flag("--undecided", "The outcome of every rule that the data leave undecided."),
+        text(None, "The outcome of every rule that the data leave undecided.", "--undecided"),
     ] = None,
-    strict: Annotated[bool, flag("--strict", "Exit with status 2 if no rule uses the baseline.")] = False,
-    init: Annotated[bool, flag("--init", "Write a first policy, which the file passes.")] = False,
+    strict: Annotated[bool, text(None, "Status 2 if no rule uses the baseline.", "--strict")] = False,
+    init: Annotated[bool, text(None, "Write a first policy, which the file passes.", "--init")] = False,
     write: Annotated[
         list[str] | None, text("FORMAT=FILE", "Also write the results there. Repeatable.")
     ] = None,

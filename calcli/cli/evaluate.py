@@ -32,17 +32,14 @@ def evaluate(
     settings: Annotated[Settings, COMPUTED, MORE, CLUSTER, chosen(REPORTING, "test")],
     calibration_data: CalibrationData = None,
     output: Annotated[
-        str | None,
-        text("DIR", "Also write a folder with figures, report.json, .md and .html.", "--output", "-o"),
+        str | None, text("DIR", "Also write a folder: figures, report.json, .md, .html.", "--output", "-o")
     ] = None,
     engine: Engine = None,
     by: Annotated[
-        list[str] | None,
-        text("COLUMN", "Also report every value of this column. Repeatable.", under=REPORTING),
+        list[str] | None, text("COLUMN", "Also report every value in it. Repeatable.", under=REPORTING)
     ] = None,
     fail_if: Annotated[
-        list[str] | None,
-        text("LIMIT", "Exit with status 1 if this holds, as in 'log_loss>0.5'. Repeatable.", under=REPORTING),
+        list[str] | None, text("LIMIT", "Fail if this holds: 'log_loss>0.5'. Repeatable.", under=REPORTING)
     ] = None,
     save_state: Annotated[
         str | None,

@@ -44,11 +44,13 @@ def explain(
     calcli explain preserve-top1
     calcli explain --folds
     """  # noqa: D301 (the escape keeps the lines below it apart)
+    from calcli.guide import PAGES, page_text
     from calcli.report.explain import Explanation
     from calcli.report.shown import render
 
     options = [] if name is None else _options()
-    emit(render(Explanation(name, options), format, color=colored()))
+    guide = {page: page_text(page) for page in PAGES}
+    emit(render(Explanation(name, options, guide), format, color=colored()))
 
 
 def _options() -> list[Option]:

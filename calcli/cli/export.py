@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from typer import Argument, Option
 
 from calcli.cli.command import command
-from calcli.cli.options import flag, text
+from calcli.cli.options import text
 from calcli.cli.output import emit
 from calcli.core.language.declaring import items
 from calcli.report.progress import Remark
@@ -17,7 +17,7 @@ from calcli.report.progress import Remark
 def export(
     *,
     file: Annotated[str, Argument(metavar="FILE", help="A calibrator, or a threshold.")],
-    language: Annotated[Literal["sql", "python", "c", "onnx"], flag("--as", "What to write.")],
+    language: Annotated[Literal["sql", "python", "c", "onnx"], text(None, "What to write.", "--as")],
     column: Annotated[
         str | None,
         text("NAMES", "Of SQL: of two classes the column of the second, p by default; else one each: a,b,c."),

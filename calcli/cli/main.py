@@ -10,20 +10,21 @@ import sys
 import warnings
 from collections.abc import Iterable
 from importlib import import_module
+from itertools import islice
 from typing import Annotated, Any
 
 import typer
 
 from calcli.cli.output import open_streams, remark, silence
 from calcli.cli.parsing import ALL, Command, PlainGroup
-from calcli.core.language.errors import CalcliError
-from calcli.core.language.figures import FIGURES
+from calcli.core.language.errors import CalcliError, UsageError
 from calcli.core.language.version import __version__
 from calcli.io.places.paths import without_secrets
+from calcli.report.shown import ON_COMMAND_LINE
 
 DEBUG = "CALCLI_DEBUG"
 COMPLETING = "_CALCLI_COMPLETE"  # set by a shell that asks how a word may go on
-HELP = ("-h", "--help", "--version")
+HELP = ("-h", "--help", "--version", "-V")
 FINE, CHECK_FAILED, WRONG, INTERRUPTED = 0, 1, 2, 130
 BLAS_THREADS = "OPENBLAS_NUM_THREADS"
 OF_MATPLOTLIB = ("MPLBACKEND", "MATPLOTLIBRC", "SOURCE_DATE_EPOCH")  # for others, as in a notebook's shell
@@ -34,39 +35,37 @@ USAGE_ERROR = typer.BadParameter.__mro__[2]  # of all faults that the parser of 
 
 COMMANDS = {  # by name, what help says of them; each is a function of that name, in a module of that name
     "evaluate": "Say how good predicted probabilities are.",
+    "plot": "Draw figures.",
+    "inspect": "Show how files are read.",
+    "segments": "Find segments whose probabilities are off beyond chance.",
     "fit": "Fit a recalibration.",
     "apply": "Recalibrate the scores of a file.",
     "threshold": "Find the threshold that promises an error rate, precision or recall.",
-    "plot": "Draw figures.",
+    "export": "Write a calibrator as code that runs without calcli.",
+    "benchmark": "Try every calibrator: fit to some rows, judge on others.",
     "compare": "Compare systems: do they differ beyond chance?",
+    "plan": "Say how many rows a decision needs, before more are labelled.",
     "check": "Check predictions against the rules of a policy.",
     "monitor": "Watch a stream: are its probabilities still right, however often one looks?",
-    "segments": "Find segments whose probabilities are off beyond chance.",
-    "plan": "Say how many rows a decision needs, before more are labelled.",
-    "inspect": "Show how files are read.",
+    "explain": "Explain a metric, calibrator, figure, argument or option.",
+    "guide": "Read the manual.",
     "merge": "Merge the states of parts.",
     "simulate": "Simulate predictions with known truth.",
     "study": "Study estimators of calibration errors; procedures of the works.",
-    "benchmark": "Try every calibrator: fit to some rows, judge on others.",
-    "explain": "Explain a metric, calibrator, figure, argument or option.",
-    "guide": "Read the manual.",
-    "export": "Write a calibrator as code that runs without calcli.",
     "schema": "Print the JSON Schema of a report or of a calibrator.",
 }
-NAMES = {
-    "evaluate": "Metrics: see calcli explain.\n\n",
-    "fit": "Methods: see calcli explain.\n\n",
-    "plot": f"Figures: {', '.join(FIGURES)}.\n\n",
-}
+HEADINGS = (("Look", 4), ("Improve", 5), ("Decide", 4), ("Learn", 2), ("More", 4))  # over so many commands
 
 
 class Commands(PlainGroup):
     """The commands; help lists them without loading their modules."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """Write what each command does."""
-        with formatter.section("Commands"):
-            formatter.write_dl([*COMMANDS.items()])
+        """Write what each command does, below what one wants of it."""
+        commands = iter(COMMANDS.items())
+        for heading, count in HEADINGS:
+            with formatter.section(heading):
+                formatter.write_dl([*islice(commands, count)])
 
 
 def app_of(commands: Iterable[str] = COMMANDS) -> typer.Typer:
@@ -82,10 +81,9 @@ def app_of(commands: Iterable[str] = COMMANDS) -> typer.Typer:
     app.callback()(calcli)
     for name in commands:
         command = getattr(import_module(f"calcli.cli.{name}"), name)
-        end = NAMES.get(name, "") + EXIT_STATUSES
         unknown = {"ignore_unknown_options": name == "explain"}  # which says what options are
         helped = {"help_option_names": ["-h", "--help", ALL]}
-        app.command(cls=Command, epilog=end, context_settings=helped | unknown)(command)
+        app.command(cls=Command, epilog=EXIT_STATUSES, context_settings=helped | unknown)(command)
     return app
 
 
@@ -97,10 +95,14 @@ def _version(is_asked: bool) -> None:
 
 def calcli(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
+        bool,
+        typer.Option("--version", "-V", callback=_version, is_eager=True, help="Show the version and exit."),
     ] = False,
 ) -> None:
-    """Evaluate, recalibrate and guard the probabilities of classifiers, from saved prediction files."""
+    """Evaluate, recalibrate and guard the probabilities of classifiers, from saved prediction files.
+
+    Begin with: calcli evaluate FILE
+    """
 
 
 def run() -> None:
@@ -140,11 +142,16 @@ _end_signals: list[int] = []  # by these signals
 
 def status_of(arguments: list[str]) -> int:
     """Run the command line and return its exit status."""
+    token = ON_COMMAND_LINE.set(True)
     try:
         arguments = [without_secrets(text) for text in arguments]
-        arguments = arguments or ["--help"]
-        app = app_of(_needed(arguments[0]))
-        return app(arguments, prog_name="calcli", standalone_mode=False) or FINE
+        first, *others = arguments or ["help"]
+        if first == "help":
+            first, *others = [*others, "--help"]
+        if first not in COMMANDS and os.path.exists(first):
+            raise UsageError(f"{first} is a file, not a command; to evaluate it: calcli evaluate {first}")
+        app = app_of(_needed(first))
+        return app([first, *others], prog_name="calcli", standalone_mode=False) or FINE
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
@@ -162,6 +169,8 @@ def status_of(arguments: list[str]) -> int:
             raise
         remark(_within(_sentence(fault)))
         return WRONG
+    finally:
+        ON_COMMAND_LINE.reset(token)
 
 
 def _needed(first: str) -> Iterable[str]:

@@ -85,14 +85,9 @@ def chosen(heading: str, names: str, **meanings: str) -> Chosen:
     return Chosen(heading, tuple(names.split()), meanings)
 
 
-def text(metavar: str, help: str, *names: str, under: str | None = None) -> Any:
-    """Return the form of an option that takes text, perhaps below a heading of its own."""
+def text(metavar: str | None, help: str, *names: str, under: str | None = None) -> Any:
+    """Return the form of an option that takes text, or is there or not, perhaps below its own heading."""
     return Option(*names, metavar=metavar, help=help, rich_help_panel=under)
-
-
-def flag(name: str, help: str, under: str | None = None) -> Any:
-    """Return the form of an option that is there or not."""
-    return Option(name, help=help, rich_help_panel=under)
 
 
 def option(name: str, form: Any, default: Any) -> Parameter:

@@ -106,13 +106,6 @@ class Command(TyperCommand):
                 with formatter.section(heading):
                     formatter.write_dl(shown, WIDTH)
 
-    def format_epilog(self, ctx: Any, formatter: Any) -> None:
-        """Write what ends the help; the names that the command knows are told in `--help-all` alone."""
-        names, _, statuses = (self.epilog or "").rpartition("\n\n")
-        for text in (names, statuses) if ctx.meta[ALL] and names else (statuses,):
-            formatter.write_paragraph()
-            formatter.write_text(text)
-
 
 def plainly(params: list[Any]) -> list[Any]:
     """Return parameters that leave it to typer to convert only what is not of their type.

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from typer import Argument, Option
 
 from calcli.cli.command import command
-from calcli.cli.options import CLUSTER, COMPUTED, CalibrationData, Engine, ReadingSystems, chosen, flag, text
+from calcli.cli.options import CLUSTER, COMPUTED, CalibrationData, Engine, ReadingSystems, chosen, text
 from calcli.core.language.figures import PlotSettings
 from calcli.core.language.settings import Settings
 from calcli.core.language.text import Watcher
@@ -30,9 +30,7 @@ def plot(
     format: Annotated[
         Literal["png", "svg", "pdf"], Option("--format", "-f", help="Format of the figures.")
     ] = "png",
-    data: Annotated[
-        bool, flag("--data", "Also write the numbers in each figure as CSV, and its caption.")
-    ] = False,
+    data: Annotated[bool, text(None, "Also write numbers and caption of each figure.", "--data")] = False,
     output: Annotated[
         str | None, text("DIR", "The folder to write the figures to.", "--output", "-o")
     ] = None,

@@ -20,6 +20,7 @@ PAGES = (  # in the order to read them
     "clusters",
     "figures",
     "python",
+    "terms",
     "statistics",
     "recalibration",
     "promises",
@@ -31,8 +32,7 @@ PAGES = (  # in the order to read them
 
 def page_text(page: str) -> str:
     """Return a page as Markdown, without the marks around its generated tables."""
-    text = files(__name__).joinpath(f"{page}.md").read_text(encoding="utf-8")
-    return re.sub(r"^<!-- .* -->\n", "", text, flags=re.MULTILINE)
+    return re.sub(r"(?m)^<!-- .* -->\n", "", (files(__name__) / f"{page}.md").read_text("utf-8"))
 
 
 def summary(page: str) -> str:

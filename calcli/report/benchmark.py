@@ -39,8 +39,6 @@ class BenchmarkReport(Shown):
         What was tried, and how.
     read
         Names of the files, and what there is to say about how each was read.
-    workers
-        Processes that tried the methods.
     warnings
         What stands in the way of trusting the values, sentences without their full stop.
     seeds
@@ -54,7 +52,6 @@ class BenchmarkReport(Shown):
     trials: Sequence[Trial]
     settings: Settings
     read: Sequence[tuple[str, Sequence[str]]] = ()
-    workers: int = 1
     warnings: Sequence[str] = ()
     seeds: int = 1
     named: bool = False
@@ -155,8 +152,6 @@ class BenchmarkReport(Shown):
                 (name, *(relative(changes[key]) if key in changes else NONE for key in metrics), *times)
             )
         notes = [RELATIVE, TIMES]
-        if self.workers > 1:
-            notes.append(f"The methods were tried by {self.workers} processes (--workers).")
         columns = (Column("", "left"), *map(Column, (*metrics, "fit", "apply")))
         return TextTable("Change in percent, and time", columns, tuple(rows), tuple(notes))
 

@@ -28,6 +28,7 @@ from calcli.report.estimates import (
     assumed_bins,
     if_calibrated,
     interval_head,
+    of_class,
     superlative,
     tested_p,
     value,
@@ -224,7 +225,8 @@ def _pair(overall: Comparison, names: Sequence[str]) -> TextTable:
         f"{role}: {name}, {counted(n, 'row')}"
         for role, name, n in zip(("baseline", "candidate"), names, rows_used, strict=True)
     ]
-    return table_of(f"{names[1]} against {names[0]}", _judged(differences).items(), cells, read)
+    head = of_class("", [one.input for one in overall.summaries]).strip()
+    return table_of(f"{names[1]} against {names[0]}", _judged(differences).items(), cells, read, head=head)
 
 
 def _judged(differences: Mapping[str, Difference]) -> dict[str, Difference]:

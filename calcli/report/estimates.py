@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import TYPE_CHECKING
 
+from calcli.core.data.predictions import event_name
 from calcli.core.estimators.calibrationerror import SIGNIFICANT, Null, enough_draws
 from calcli.core.estimators.intervals import FEWEST, SIZE, level_percent
 from calcli.core.evaluating.results import Estimate, Input
@@ -20,12 +21,11 @@ if TYPE_CHECKING:
 
 
 CONFIDENCE = "Confidence"
-QUALITY = "Quality for decisions"
+SCORES = "Scores"
 WON_BACK = "What recalibration would gain"
 PARTS = "Parts of scores"
-CLASSICAL = "Classical calibration of two classes"
-CLASSICAL_ANSWERS = "Classical calibration of the confidence"
-DIAGNOSIS = "Calibration errors, for diagnosis"
+CALIBRATION = "Calibration"
+DIAGNOSIS = "Calibration errors"
 
 NORMALIZED = "normalized_*: 1 is as good as always answering with the class frequencies, 0 is perfect."
 NORMALIZED_ANSWERS = "normalized_*: 1 is as good as always stating the accuracy, 0 is perfect."
@@ -120,6 +120,18 @@ def of_section(metrics: Mapping[str, Estimate], section: str) -> dict[str, Estim
     return {name: one for name, one in metrics.items() if one.metric.entry.family.section == section}
 
 
+def positive_class(read: Input) -> str:
+    """Return what the second of two classes is called in a sentence."""
+    name = event_name(read.class_names[1], read.labels)
+    return f"class {name}" if name.isdigit() else name
+
+
+def of_class(title: str, reads: Iterable[Input]) -> str:
+    """Return a title that names the positive class, if all data have the same one."""
+    names = {positive_class(read) if read.of_two else "" for read in reads}
+    return f"{title} of {name}" if len(names) == 1 and (name := names.pop()) else title
+
+
 def meaning(one: Estimate, read: Input) -> str:
     """Return what a metric says, in the words of answers or of the class it is looked at through."""
     entry, names = one.metric.entry, read.class_names
@@ -129,8 +141,7 @@ def meaning(one: Estimate, read: Input) -> str:
     kind, _, place = lens.rpartition("-")
     place_of_class = number_in(place)
     if kind == "class" and 0 <= place_of_class < len(names):
-        words = entry.meaning.replace("-confident", "-predicted").replace("accuracy", "observed frequency")
-        return words.replace("confidence", f"probability of {names[place_of_class]}")
+        return entry.of_class(names[place_of_class])
     return entry.meaning
 
 

@@ -22,9 +22,8 @@ from calcli.core.language.expressions import parse_metric
 from calcli.core.language.settings import Settings
 from calcli.core.language.text import counted, number, p_value, some
 from calcli.report.estimates import (
+    CALIBRATION,
     CHANCE,
-    CLASSICAL,
-    CLASSICAL_ANSWERS,
     CONFIDENCE,
     CONSTANT,
     CORRECTED,
@@ -33,7 +32,7 @@ from calcli.report.estimates import (
     NORMALIZED,
     NORMALIZED_ANSWERS,
     ORACLE,
-    QUALITY,
+    SCORES,
     P,
     bounds,
     ends,
@@ -43,6 +42,7 @@ from calcli.report.estimates import (
     if_calibrated,
     interval_head,
     meaning,
+    of_class,
     of_section,
     tested_p,
     value,
@@ -160,7 +160,7 @@ class Report(Shown):
             tables += [_per_class(overall, name)] if self.details and not overall.input.of_answers else []
         warnings = _warnings(all_rows, names)
         if len(all_rows) + len(self.unread) == 1 and self._is_short:
-            tables.append(TextTable("", notes=(*warnings, further(all_rows[0]))))
+            tables.append(TextTable("", notes=tuple(filter(None, [*warnings, further(all_rows[0])]))))
         else:
             tables.append(TextTable("Warnings", notes=tuple(warnings)))
         return [*first, *(table for table in tables if table.rows or table.notes)]
@@ -511,7 +511,7 @@ def _scores(result: Result) -> TextTable:
         Column("better", "left"): lambda e: e.metric.entry.better,
         MEANING: lambda e: meaning(e, result.input),
     }
-    return estimates_table(QUALITY, estimates, cells, notes)
+    return estimates_table(of_class(SCORES, [result.input]), estimates, cells, notes)
 
 
 def _part(name: str, estimate: Estimate) -> str:
@@ -534,18 +534,17 @@ def _errors(result: Result) -> TextTable:
         MEANING: lambda e: meaning(e, result.input),
     }
     notes = [*error_notes(estimates.values(), ERRORS), *without_interval(estimates.values())]
-    return estimates_table(DIAGNOSIS, estimates, cells, notes)
+    return estimates_table(of_class(DIAGNOSIS, [result.input]), estimates, cells, notes)
 
 
 def _classics(result: Result) -> TextTable:
     estimates = of_section(result.metrics, "classical")
+    tests = {Column("if calibrated"): if_calibrated, Column("p"): tested_p}
     cells: dict[Column, Callable[[Estimate], str]] = {
         Column(interval_head(estimates.values())): ends,
-        Column("if calibrated"): if_calibrated,
-        Column("p"): tested_p,
+        **tests,
     }
-    title = CLASSICAL_ANSWERS if result.input.of_answers else CLASSICAL
-    return estimates_table(title, estimates, cells)
+    return estimates_table(of_class(CALIBRATION, [result.input]), estimates, cells)
 
 
 def _per_class(result: Result, name: str) -> TextTable:

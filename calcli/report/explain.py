@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from calcli.core.language.entries import Argument, Entry, FigureKind, Method, Metric, Tier, written
 from calcli.core.language.errors import UsageError
-from calcli.core.language.expressions import nearest_name
+from calcli.core.language.expressions import AUTO_LENS, nearest_name
 from calcli.core.language.figures import FIGURES
 from calcli.core.language.methods import CHOICE, METHODS
 from calcli.core.language.metrics import METRICS
-from calcli.core.language.synonyms import also_called, meant, other_thing
+from calcli.core.language.synonyms import also_called, meant, other_thing, plain_word
 from calcli.report.shown import Column, Shown, TextTable
 
 METRICS_TITLES: Mapping[Tier, str] = {
@@ -27,6 +29,8 @@ HEADS = {
     "misses": "limitations",
 }  # fmt: skip
 HIDDEN = ("arguments", "count", "abbreviation_of", "made", "freedom")  # of what JSON shows
+MOST_SECTIONS = 3
+OF_COMMANDS = ("option", "argument")
 REQUIRED = "METHOD"  # as the default of what has to be given
 REGISTRIES: dict[str, Mapping[str, Entry]] = {"metrics": METRICS, "methods": METHODS, "figures": FIGURES}
 
@@ -67,6 +71,19 @@ class _Said:
     written: Mapping[str, Any]
     notes: tuple[str, ...] = ()
 
+    def table(self, sections: Sequence[str], beside: Sequence[str]) -> TextTable:
+        """Return it as a table, with what else has its name, and the sections of the guide that have it."""
+        rows = [(HEADS.get(key, key), text) for key, text in self.lines.items() if text]
+        rows += [("also", brief) for brief in beside] + [("guide", place) for place in sections]
+        return TextTable(self.head, (Column("", "left"),) * 2, tuple(rows), self.notes)
+
+    @property
+    def brief(self) -> str:
+        """What it means, behind something else of its name, and where."""
+        says = next(self.lines[key] for key in ("says", "learns", "shows") if key in self.lines)
+        where = self.lines.get("commands") or self.lines.get("default")
+        return f"{self.head}: {says}" + (f" ({where})" if where else "")
+
 
 @dataclass(frozen=True)
 class Explanation(Shown):
@@ -78,6 +95,8 @@ class Explanation(Shown):
         In any spelling, or what else people call it; an expression stands for what it names. None for all.
     options
         Of all commands.
+    guide
+        The pages of the guide.
 
     Raises
     ------
@@ -87,6 +106,7 @@ class Explanation(Shown):
 
     name: str | None = None
     options: Sequence[Option] = ()
+    guide: Mapping[str, str] = field(default_factory=dict)
 
     title = "What calcli knows"
 
@@ -94,15 +114,10 @@ class Explanation(Shown):
         """Return a table of each thing of that name, or all metrics by tier, calibrators and figures."""
         if self.name is None:
             return _lists()
-        return [
-            TextTable(
-                one.head,
-                (Column("", "left"), Column("", "left")),
-                tuple((HEADS.get(key, key), text) for key, text in one.lines.items() if text),
-                one.notes,
-            )
-            for one in self._found(self.name)
-        ]
+        found = self._found(self.name)
+        things = [one for one in found if one.written["kind"] not in OF_COMMANDS] or found[:1]
+        beside = [one.brief for one in found if one not in things]
+        return [one.table(self._sections(one.written["name"]), beside) for one in things]
 
     def data(self) -> dict[str, Any]:
         """Return what has that name, the first with the others in it, or all registries."""
@@ -116,20 +131,35 @@ class Explanation(Shown):
             for kind, known in REGISTRIES.items()
         }
 
+    def _term(self, name: str) -> str:
+        """Return what a term is here, as the guide says; "" if it does not."""
+        rows = (line.strip("| ").split(" | ") for line in self.guide.get("terms", "").splitlines())
+        meanings = {plain_word(term): cells[-1] for cells in rows for term in cells[0].split(", ")}
+        return meanings.get(plain_word(name), "").replace("`", "")
+
+    def _sections(self, name: str) -> list[str]:
+        """Return the sections of the guide that have a name most often."""
+        word = re.compile(rf"(?<![\w-]){re.escape(name)}(?![\w-])", re.IGNORECASE)
+        counts = Counter[str]()
+        for page, text in self.guide.items():
+            for section in re.split("(?m)^(?=## )", text):
+                counts[f"{page}: {section.splitlines()[0].lstrip('# ')}"] += len(word.findall(section))
+        return [place for place, count in counts.most_common(MOST_SECTIONS) if count]
+
     def _found(self, name: str) -> Sequence[_Said]:
         """Return the entries of a name, then options, then arguments; only options if it has dashes."""
         every = [entry for known in REGISTRIES.values() for entry in known.values()]
-        base = meant(name.partition(":")[0], every).partition(":")[0]
+        base = meant(meant(name, every).partition(":")[0], every).partition(":")[0]
         key = _key(name)
         options = [_option(one) for one in self.options if key in map(_key, one.names)]
         if name.startswith("-") and options:
             return options
         entries = [CHOICE] if base == CHOICE.name else [r[base] for r in REGISTRIES.values() if base in r]
         arguments = _arguments(every)
-        said = [_entry(entry, name) for entry in entries] + options
-        said += [_argument(*one) for one in arguments if one[0] == key]
-        if not said and (other := other_thing(name)):
-            return [_Said(name, {"says": other}, {"kind": "other", "name": name, "says": other})]
+        said = [_entry(entry, name) for entry in entries]
+        if not said and (other := other_thing(name) or self._term(name)):
+            said.append(_Said(name, {"says": other}, {"kind": "other", "name": name, "says": other}))
+        said += [_argument(*one) for one in arguments if one[0] == key] + options
         if not said:
             names = [_key(spelled) for one in self.options for spelled in one.names]
             known = [*(entry.name for entry in every), *names, *(called for called, *_ in arguments)]
@@ -180,15 +210,8 @@ def _entry(entry: Entry, expression_text: str) -> _Said:
         "letters": entry.abbreviation_of,
         "also called": ", ".join(also_called(entry)),
     }
-    match entry:
-        case Metric():
-            lines = _of_metric(entry)
-        case Method():
-            lines = _of_method(entry)
-        case FigureKind():
-            lines = _of_figure(entry)
-        case _:
-            raise TypeError(entry)
+    of_kind: dict[str, Any] = {"metric": _of_metric, "method": _of_method, "figure": _of_figure}
+    lines = of_kind[entry.kind](entry)
     notes = (ARGUMENTS.format(next(iter(entry.arguments))),) if entry.arguments else ()
     return _Said(f"{entry.title} ({entry.name})", named | lines, _entry_object(entry), notes)
 
@@ -208,8 +231,10 @@ def _entry_object(entry: Entry) -> dict[str, Any]:
 
 
 def _of_metric(metric: Metric) -> dict[str, str]:
+    words = metric.of_class("the positive class")
     return {
         "says": metric.meaning,
+        "two classes": words if metric.defaults.get("lens") == AUTO_LENS and words != metric.meaning else "",
         "of answers": _of_answers(metric) or metric.of_answers,
         "formula": metric.formula,
         "range": f"{metric.range} ({metric.unit}); better: {metric.better or 'neither'}",
@@ -241,17 +266,15 @@ def _of_method(method: Method) -> dict[str, str]:
 
 
 def _option(option: Option) -> _Said:
-    name, lines = (
-        option.names[0],
-        {
-            "says": option.says,
-            "takes": option.takes,
-            "default": option.default,
-            "in Python": option.python,
-            "in a policy": option.policy,
-            "commands": ", ".join(option.commands),
-        },
-    )
+    name = option.names[0]
+    lines = {
+        "says": option.says,
+        "takes": option.takes,
+        "default": option.default,
+        "in Python": option.python,
+        "in a policy": option.policy,
+        "commands": ", ".join(option.commands),
+    }
     return _Said(f"The option {name}", lines, {"kind": "option", "name": name, **lines})
 
 

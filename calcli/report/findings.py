@@ -9,12 +9,11 @@ from typing import Literal
 
 import numpy as np
 
-from calcli.core.data.predictions import event_name
 from calcli.core.estimators.intervals import level_percent
 from calcli.core.evaluating.results import Estimate, Evaluation, Summary
 from calcli.core.language.expressions import WRONG_RIGHT
 from calcli.core.language.text import apart, counted, number, percent, some, span
-from calcli.report.estimates import ends, tested_p, value
+from calcli.report.estimates import ends, positive_class, tested_p, value
 from calcli.report.recalibration import Gain, recalibration_gains
 from calcli.report.shown import TextTable
 
@@ -107,7 +106,7 @@ def verdict(summary: Summary) -> Verdict | None:
 
 def _of_class(summary: Summary, gap: Estimate) -> Verdict:
     """Return the verdict on the probability of the second of two classes."""
-    row, name = summary.per_class[1], _event(summary)
+    row, name = summary.per_class[1], positive_class(summary.input)
     frequency, fine = row.frequency, _fineness(gap)
     predicted, observed = percent(frequency + gap.value, digits=fine), percent(frequency, digits=fine)
     facts = f"{predicted} on average, {observed} observed"
@@ -120,12 +119,6 @@ def _of_class(summary: Summary, gap: Estimate) -> Verdict:
     of_difference = f"({level} interval of the difference {between} points{tested})"
     how = f"predicted {facts}: {FITTING[word]}" if word in FITTING else f"{word}: {facts}"
     return Verdict(word, gap.value, f"{name} is {how} {of_difference}.")
-
-
-def _event(summary: Summary) -> str:
-    """Return what the second of two classes is called in a sentence."""
-    name = event_name(summary.per_class[1].name, summary.input.labels)
-    return f"class {name}" if name.isdigit() else name
 
 
 def _word(summary: Summary, gap: Estimate, above: Word, below: Word) -> tuple[Word, str]:

@@ -227,15 +227,12 @@ def _candidates(fit: Fit) -> TextTable:
                 *others,
             )
         )
-    pooled = "; then the pool, if it gains more than one standard error and 1%" * any(map(_is_pool, shown))
+    names = {one.method.entry.name for one in shown if one.method}
+    pooled = "; then the pool, if it gains more than one standard error and 1%" * (POOL in names)
     notes = [NO_GAIN if fit.unchanged else f"{SIMPLEST}{pooled}."]
     notes.append(f"By cross-validation, {fit.settings.folds} folds{_repeated(fit.sureness)}.")
-    if fit.workers > 1:
-        notes.append(f"The methods were tried by {fit.workers} processes (--workers).")
-    if any(one.method and one.method.entry.name == "structured" for one in shown):
+    if "structured" in names:
         notes.append("structured: base, and penalties of the slopes of each class and of the matrix, if any.")
-    if hidden := len(fit.candidates) - len(shown):
-        notes.append(f"{hidden} more strengths of structured scaling, in --format json.")
     if fit.sureness is not None:
         notes += _sure(fit.sureness, score)
     notes += [f"{one.method}: {one.failed}." for one in fit.candidates if one.failed]
@@ -262,10 +259,6 @@ def _shown(fit: Fit) -> list[Candidate]:
         or not one.difference
         or any(one is other for other in kept)
     ]
-
-
-def _is_pool(one: Candidate) -> bool:
-    return one.method is not None and one.method.entry.name == POOL
 
 
 def _repeated(sureness: Sureness | None) -> str:
@@ -306,8 +299,6 @@ def _effect(fit: Fit) -> TextTable:
     else:
         losses["cross-validated"] = fit.cross_validated
         notes = [f"{FLATTERED} cross-validated: on unseen rows, {fit.settings.folds} folds."]
-        if fit.workers > 1 and not fit.candidates:
-            notes.append(f"The fits were done by {fit.workers} processes (--workers).")
     columns = (Column("", "left"), *map(Column, losses), Column("better", "left"))
     rows = [
         (name, *numbers(*(values[name] for values in losses.values())), METRICS[name].better)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from calcli.core.language.text import plain
-from calcli.report.shown import Mark, TextTable
+from calcli.report.shown import Mark, TextTable, spelled
 
 
 def markdown_text(tables: Sequence[TextTable], title: str, figures: Mapping[str, str] | None = None) -> str:
@@ -54,7 +54,7 @@ SPECIAL = re.compile(
 
 def _sentence(text: str) -> str:
     """Return a note, its commands as code; backticks that come in no pairs are those of names."""
-    text = " ".join(text.splitlines())
+    text = " ".join(spelled(text).splitlines())
     if "``" in text or text.count("`") % 2:
         return _escaped(text)
     return "".join(plain(part) if CODE.fullmatch(part) else _escaped(part) for part in CODE.split(text))

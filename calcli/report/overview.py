@@ -11,9 +11,10 @@ from calcli.core.evaluating.results import Decision, Estimate
 from calcli.core.evaluating.usual import CLASSICAL_OF_TWO
 from calcli.core.language.text import counted, number, percent, some
 from calcli.report.estimates import (
+    CALIBRATION,
     DIAGNOSIS,
     NONE,
-    QUALITY,
+    SCORES,
     TESTED,
     bounds,
     cell,
@@ -23,30 +24,40 @@ from calcli.report.estimates import (
     half_width,
     if_calibrated,
     interval_head,
+    of_class,
     of_section,
     tested_p,
     without_interval,
 )
 from calcli.report.findings import Result
 from calcli.report.recalibration import share_won
-from calcli.report.shown import Column, TextTable
+from calcli.report.shown import Column, TextTable, hint
 
-SCORES = ("log_loss", "brier", "accuracy", "auroc")
-ERRORS = ("ece", "ks")
+USUAL = ("log_loss", "brier", "accuracy", "auroc", "ece", "ks")
 SCORES_OF_TWO = ("log_loss", "brier", "auroc", "average_precision")
 NO_PROBABILITIES = "Log-loss, Brier score, calibration and AUROC are left out: they need probabilities."
 
 
 def overview(result: Result) -> list[TextTable]:
     """Return the few tables that answer for one data set, of the metrics asked for or the usual ones."""
-    usual = (*SCORES_OF_TWO, *CLASSICAL_OF_TWO, "ece") if result.input.of_two else (*SCORES, *ERRORS)
+    usual = (*SCORES_OF_TWO, *CLASSICAL_OF_TWO, "ece") if result.input.of_two else USUAL
     requested = bool(result.settings.metrics)
     names = result.metrics if requested or result.input.outcomes else usual
     shown = {name: result.metrics[name] for name in names if name in result.metrics}
     scores = of_section(shown, "scores")
     errors = of_section(shown, "classical") | of_section(shown, "errors")
     read = TextTable(_read(result), notes=tuple(_verdicts(result)))
-    return [read, _scores(scores, requested), _errors(errors, requested)]
+    cells: dict[Column, Callable[[Estimate], str]] = {Column(interval_head(scores.values())): ends}
+    if any("constant" in one.parts for one in scores.values()):
+        cells[Column("of best constant")] = _of_constant
+    tests = {**bounds(errors.values()), Column("if calibrated"): if_calibrated, Column("p"): tested_p}
+    heads = [of_class(title, [result.input]) for title in (SCORES, CALIBRATION)]
+    notes = [without_interval(part.values()) if requested else () for part in (scores, errors)]
+    return [
+        read,
+        estimates_table("", scores, cells, notes[0], head=heads[0]),
+        estimates_table("", errors, tests, notes[1], head=heads[1]),
+    ]
 
 
 def further(result: Result) -> str:
@@ -55,7 +66,7 @@ def further(result: Result) -> str:
     following = f"calcli check --init {path}"
     if any(gain.advice for gain in result.recalibration):
         following = "calcli fit VALIDATION -o calibrator.json"
-    return f"--details and --html FILE show more. Next: `{following}`"
+    return hint(f"--details and --html FILE show more. Next: `{following}`")
 
 
 def _read(result: Result) -> str:
@@ -85,14 +96,6 @@ def _verdicts(result: Result) -> Iterator[str]:
         yield result.gain.sentence
 
 
-def _scores(estimates: Mapping[str, Estimate], requested: bool) -> TextTable:
-    cells: dict[Column, Callable[[Estimate], str]] = {Column(interval_head(estimates.values())): ends}
-    if any("constant" in one.parts for one in estimates.values()):
-        cells[Column("of best constant")] = _of_constant
-    notes = without_interval(estimates.values()) if requested else ()
-    return estimates_table("", estimates, cells, notes, head="Scores")
-
-
 def _of_constant(one: Estimate) -> str:
     """Return the value of the best constant answer, and what a loss is of it."""
     constant = one.parts.get("constant")
@@ -101,16 +104,6 @@ def _of_constant(one: Estimate) -> str:
     if one.metric.entry.direction != "lower" or not constant or not isfinite(one.value):
         return number(constant)
     return f"{percent(one.value / constant)} of {number(constant)}"
-
-
-def _errors(estimates: Mapping[str, Estimate], requested: bool) -> TextTable:
-    cells: dict[Column, Callable[[Estimate], str]] = {
-        **bounds(estimates.values()),
-        Column("if calibrated"): if_calibrated,
-        Column("p"): tested_p,
-    }
-    notes = without_interval(estimates.values()) if requested else ()
-    return estimates_table("", estimates, cells, notes, head="Calibration")
 
 
 MANY = 20  # data sets, from which on details are left out unless asked for
@@ -187,7 +180,7 @@ def glance_table(
 
 def hidden_note(hidden: int) -> list[str]:
     """Return what stands below a glance whose details are left out."""
-    return [f"{counted(hidden, 'file')} without details here; --details shows all."] if hidden else []
+    return [f"{counted(hidden, 'file')} without details here{hint('; --details shows all')}."] * (hidden > 0)
 
 
 def _notes(
@@ -213,11 +206,12 @@ def comparison_tables(results: Sequence[Result], names: Sequence[str]) -> list[T
         What to call each of them.
     """
     estimates = [estimate for result in results for estimate in result.metrics.values()]
+    reads = [result.input for result in results]
     tables = [
         _input_table(results, names),
-        _by_metric(results, names, False, QUALITY, half_width(estimates)),
+        _by_metric(results, names, False, of_class(SCORES, reads), half_width(estimates)),
         *decisions_side_by_side(results, names),
-        _by_metric(results, names, True, DIAGNOSIS, error_notes(estimates, TESTED)),
+        _by_metric(results, names, True, of_class(DIAGNOSIS, reads), error_notes(estimates, TESTED)),
     ]
     return [table for table in tables if len(table.columns) > 1]
 
@@ -295,22 +289,12 @@ def decisions_side_by_side(results: Sequence[Result], names: Sequence[str]) -> l
 
 def _abreast(costs: str, results: Sequence[Result], names: Sequence[str]) -> TextTable:
     shares = [{one.name: one.share for one in result.decisions.get(costs, ())} for result in results]
-    most = {
-        name: max(shares_of_system.get(name, 0.0) for shares_of_system in shares)
-        for shares_of_system in shares
-        for name in shares_of_system
-    }
+    most = {name: max(other.get(name, 0.0) for other in shares) for own in shares for name in own}
     taken = sorted((name for name, share in most.items() if share), key=lambda name: -most[name])
     shown = taken[:MOST_ABREAST]
     rows = tuple(
-        (
-            name,
-            *(
-                percent(shares_of_system[decision]) if decision in shares_of_system else NONE
-                for decision in shown
-            ),
-        )
-        for name, shares_of_system in zip(names, shares, strict=True)
+        (name, *(percent(own[decision]) if decision in own else NONE for decision in shown))
+        for name, own in zip(names, shares, strict=True)
     )
     notes = ("Share of the rows with each decision.", *_left_out(len(taken) - len(shown)))
     return TextTable(_title(costs), (Column("", "left"), *map(Column, shown)), rows, notes)

@@ -10,7 +10,7 @@ from calcli.core.evaluating.results import Input
 from calcli.core.language.text import counted, percent, some
 from calcli.report.findings import Result
 from calcli.report.objects import ConsideredObject, InspectedObject, InspectionObject
-from calcli.report.shown import Column, Shown, TextTable
+from calcli.report.shown import Column, Shown, TextTable, hint
 
 READ = "What was read"
 SEVERAL = 4  # files read alike, which are told of together
@@ -45,7 +45,7 @@ def considered_table(origin: Provenance, most: int | None = None) -> list[TextTa
     """Return what else might have been the scores, and why it is not; of many perhaps the first ones."""
     shown = origin.considered[:most]
     hidden = len(origin.considered) - len(shown)
-    notes = (f"{counted(hidden, 'more reading')}: calcli inspect",) if hidden else ()
+    notes = (f"{counted(hidden, 'more reading')}{hint(': calcli inspect')}",) if hidden else ()
     heads = (Column("", "left"), Column("why they are not the scores", "left"))
     return [TextTable("Also considered", heads, shown, notes, on_pages=False)] if shown else []
 

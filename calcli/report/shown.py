@@ -6,8 +6,10 @@ import csv
 import io
 import json
 import os
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar
@@ -23,11 +25,27 @@ if TYPE_CHECKING:
     from calcli.report.page import Picture
 
 Format = Literal["table", "json", "markdown", "csv", "latex", "junit", "github", "html"]
-Mark = Literal["best", "second", "both", "over", "under"]
+Mark = Literal["best", "second", "both"]
 T = TypeVar("T")
+ON_COMMAND_LINE: ContextVar[bool] = ContextVar("on_command_line", default=False)
+OPTION = re.compile(r"--([a-z][a-z0-9-]+)(?: (?=[0-9]))?")  # and what stands before a number as its value
+COMMAND = re.compile(", `calcli [^`]*`(?=,)")
 ENDINGS: dict[str, Format] = {
     ".html": "html", ".json": "json", ".md": "markdown", ".csv": "csv", ".txt": "table",
 }  # fmt: skip
+
+
+def hint(text: str) -> str:
+    """Return words that help on a command line; in Python, which shows the same reports, "" instead."""
+    return text if ON_COMMAND_LINE.get() else ""
+
+
+def spelled(sentence: str) -> str:
+    """Return a sentence; in Python its options are keywords, and commands set off by commas are left out."""
+    if ON_COMMAND_LINE.get():
+        return sentence
+    sentence = COMMAND.sub("", sentence)
+    return OPTION.sub(lambda one: one[1].replace("-", "_") + "=" * one[0].endswith(" "), sentence)
 
 
 @dataclass(frozen=True)
@@ -64,8 +82,7 @@ class TextTable:
     notes
         Sentences to be read with it.
     marks
-        Cells that stand out, by row and column: the best, and the second best; of two rankings, both; what
-        was promised over and under what was observed.
+        Cells that stand out, by row and column: the best, and the second best; of two rankings, both.
     on_pages
         Whether pages of HTML show it: what only those ask who doubt how a file was read is left to text.
     """

@@ -11,10 +11,10 @@ from calcli.core.estimators.calibrationerror import SIGNIFICANT
 from calcli.core.evaluating.evaluate import slice_p_values
 from calcli.core.evaluating.results import Estimate
 from calcli.core.language.text import counted, numbers
-from calcli.report.estimates import CORRECTED, P, cell, few_draws, half_width
+from calcli.report.estimates import CORRECTED, P, cell, few_draws, half_width, of_class
 from calcli.report.findings import Result
 from calcli.report.overview import MANY
-from calcli.report.shown import Column, TextTable
+from calcli.report.shown import Column, TextTable, hint
 
 SHOWN = ("log_loss", "accuracy", "mean_gap", "ece")  # of the metrics of the default report
 SHOWN_OF_TWO = ("log_loss", "ece")  # beside the observed and the predicted frequency
@@ -151,7 +151,7 @@ def _table(overall: Result, parts: Sequence[Result], column: str, name: str, det
         rows.append((value, f"{part.input.rows:,}", *cells))
     shares = ("observed", "predicted") if of_two else ()
     heads = (Column(column, "left"), Column("rows"), *map(Column, (*shares, *metrics)))
-    title = f"Slices by {column}" + (f" of {name}" if name else "")
+    title = f"Slices by {column} of {name}" if name else of_class(f"Slices by {column}", [overall.input])
     return TextTable(title, heads, tuple(rows), tuple(_notes(overall, parts, metrics, shown)))
 
 
@@ -167,7 +167,7 @@ def _notes(
     if hidden := [part for part in parts if id(part) not in seen]:
         few = sum(not is_compared(part) for part in hidden)
         why = f", {few} of them with fewer than {ENOUGH_ROWS} rows and not compared" if few else ""
-        notes.append(f"{counted(len(hidden), 'slice')} not shown here{why}; --details shows all.")
+        notes.append(f"{counted(len(hidden), 'slice')} not shown here{why}{hint('; --details shows all')}.")
     for worst, p in _worst(overall, parts).values():
         if p > SIGNIFICANT:
             notes.append(f"No slice is worse by {name} than chance explains.")

@@ -31,8 +31,6 @@ class StudyReport(Shown):
         By metric and number of rows.
     series
         Data sets behind each.
-    workers
-        Processes that made them.
     """
 
     title: ClassVar[str] = "Study of estimators"
@@ -41,7 +39,6 @@ class StudyReport(Shown):
     system: str
     found: tuple[Deviation, ...]
     series: int
-    workers: int = 1
 
     def tables(self) -> list[TextTable]:
         """Return the differences, a row a metric and size."""
@@ -63,8 +60,6 @@ class StudyReport(Shown):
             "fixed bins give at most the true value.",
             TRUTHS[self.found[0].truth_by],
         ]
-        if self.workers > 1:
-            notes.append(f"The data sets were made by {self.workers} processes (--workers).")
         return [TextTable(f"Estimate minus truth: {self.system}", columns, tuple(rows), tuple(notes))]
 
     def data(self) -> StudyObject:

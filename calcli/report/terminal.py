@@ -14,13 +14,11 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from calcli.core.language.text import plain
-from calcli.report.shown import TextTable
+from calcli.report.shown import TextTable, spelled
 
 GAP = 2  # blanks between columns
-STYLES = {
-    "best": "bold", "second": "underline", "both": "bold underline", "over": "red", "under": "blue", None: "",
-}  # fmt: skip
-SIGNS = {"best": "*", "second": "+", "both": "*+", "over": "", "under": "", None: " "}  # without styles
+STYLES = {"best": "bold", "second": "underline", "both": "bold underline", None: ""}
+SIGNS = {"best": "*", "second": "+", "both": "*+", None: " "}  # without styles
 UNKNOWN = 80  # characters, if COLUMNS=0 says that the width is unknown
 ROOM = 60  # the least an optional column is worth showing in
 NAME = 16  # the least for names, which are broken before a table is
@@ -52,9 +50,8 @@ def _plain(table: TextTable) -> TextTable:
     """Make visible what names from files would do to a terminal."""
     columns = tuple(replace(column, head=plain(column.head)) for column in table.columns)
     rows = tuple(tuple(map(plain, row)) for row in table.rows)
-    return replace(
-        table, title=plain(table.title), columns=columns, rows=rows, notes=tuple(map(plain, table.notes))
-    )
+    notes = tuple(plain(spelled(note)) for note in table.notes)
+    return replace(table, title=plain(table.title), columns=columns, rows=rows, notes=notes)
 
 
 def _show(table: TextTable, console: Console) -> None:

@@ -144,5 +144,4 @@ class ThresholdReport(Shown):
 
 
 def _share(name: str, found: Found) -> str:
-    share = getattr(found, name)
-    return NONE if share is None else percent(share)
+    return NONE if found.threshold is None else percent(getattr(found, name))

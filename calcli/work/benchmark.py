@@ -18,7 +18,6 @@ from calcli.core.recalibrating.benchmark import (
     Task,
     run,
     task_of,
-    workers_for,
 )
 from calcli.io.options import ReadOptions
 from calcli.io.read import read
@@ -94,8 +93,7 @@ def benchmark_files(
     settings = replace(settings, metrics=_metrics(trying, settings, of_answers=of_answers), draws=0)
     watch = watcher("methods", len(tasks) * (len(methods) + 1))
     trials = run(tasks, methods, settings, trying.workers, watch, trying.seeds)
-    used = workers_for(tasks, len(methods), trying.workers)
-    return BenchmarkReport(trials, settings, reading, used, same, trying.seeds, named=bool(trying.methods))
+    return BenchmarkReport(trials, settings, reading, same, trying.seeds, named=bool(trying.methods))
 
 
 def _metrics(trying: BenchmarkSettings, settings: Settings, *, of_answers: bool) -> tuple[str, ...]:

@@ -138,8 +138,7 @@ def evaluate_files(
         rules = [parse_failure(text, settings.defaults) for text in fail_if]
     calibration = read_calibration_data(calibration_data, options)
     settings = settings if calibration is None else replace(settings, training="held-out")
-    kept = bool(state or folder or html)  # what is written may make use of any
-    names = {*settings.groups, *settings.threshold_weights} if kept else ()
+    names = {*settings.groups, *settings.threshold_weights} if state or folder or html else ()
     idle = idle_options(settings, calibration, rules, names=names)
     for sentence in idle + idle_of_keys(options, saves=True, state=state):
         remark(sentence)

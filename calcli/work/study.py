@@ -66,7 +66,7 @@ def study_system(
     watch = watcher("data sets", len(rows) * series) if watcher else None
     used = workers_for(rows, series, chosen, workers)
     results = tuple(study(system, chosen, metrics, rows, series, seed, watch, used))
-    report = StudyReport(system, results, series, used)
+    report = StudyReport(system, results, series)
     if output is not None:
         from calcli.figures.output import save
         from calcli.figures.study import deviations

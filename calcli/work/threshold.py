@@ -84,8 +84,8 @@ def _made(predictions: Predictions, settings: ThresholdSettings) -> ThresholdRep
         predictions, max_error, settings.level, by=settings.by, target=target, cluster=settings.cluster,
         seed=settings.seed, sha256=sha256(origin.files),
     )  # fmt: skip
-    repeats = origin.repeats if settings.cluster is None else ()
-    return ThresholdReport(made, repeats, event_name((made.target or "").partition(":")[2], origin.labels))
+    name = event_name((made.target or "").partition(":")[2], origin.labels)
+    return ThresholdReport(made, origin.repeats if settings.cluster is None else (), name)
 
 
 def _promise(settings: ThresholdSettings) -> tuple[float, str | None]:

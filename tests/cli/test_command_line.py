@@ -11,10 +11,11 @@ import sys
 
 import numpy as np
 import pytest
+from typer.main import get_command
 
 import calcli
 from calcli.cli import main
-from calcli.cli.main import COMMANDS
+from calcli.cli.main import COMMANDS, HEADINGS, app_of
 
 
 def one_sentence(done) -> str:
@@ -336,3 +337,30 @@ def test_digits_that_are_no_number_to_python(call, digits, preds, monkeypatch, r
     status, _, err = run(*call.replace("DIGITS", digits).split())
     assert status in (0, 2)
     assert "bug in calcli" not in err
+
+
+def test_help_begins_with_evaluate_and_groups_the_commands(run):
+    done = run("--help")
+    assert "Begin with: calcli evaluate FILE" in done.out
+    headings = [line.rstrip(":") for line in done.out.splitlines() if re.fullmatch("[A-Z][a-z]+:", line)]
+    assert headings == ["Options", "Look", "Improve", "Decide", "Learn", "More"]
+    assert sum(count for _, count in HEADINGS) == len(COMMANDS)
+    for calls in (("help",), ()):
+        assert run(*calls) == done
+    assert run("help", "evaluate") == run("evaluate", "--help")
+    assert run("-V").out == run("--version").out
+
+
+def test_a_file_in_place_of_a_command_is_answered_with_the_command(run, sample):
+    file = sample / "iris_logistic_test.csv"
+    done = run(file)
+    assert (done.status, done.out) == (2, "")
+    assert done.err == f"calcli: {file} is a file, not a command; to evaluate it: calcli evaluate {file}\n"
+
+
+@pytest.mark.parametrize(("command", "most"), [("evaluate", 45), ("compare", 40)])
+def test_commands_have_no_more_options_than_people_can_read(command, most):
+    options = [
+        one for one in get_command(app_of()).commands[command].params if one.param_type_name == "option"
+    ]
+    assert len(options) <= most

@@ -17,7 +17,7 @@ from calcli.cli.explain import _options
 from calcli.cli.main import app_of
 from calcli.core.language.declaring import declared
 from calcli.core.language.errors import UsageError
-from calcli.core.language.expressions import parse_method, parse_metric
+from calcli.core.language.expressions import _typing_errors, parse_method, parse_metric
 from calcli.core.language.figures import FIGURES
 from calcli.core.language.methods import CHOICE, METHODS
 from calcli.core.language.metrics import METRICS
@@ -90,7 +90,7 @@ def test_names_are_completed():
         ("Expected Calibration Error", "ECE (ece)"),
         ("Temperature-Scaling", "Temperature scaling (temperature)"),
         ("reliability diagram", "Reliability diagram (reliability)"),
-        ("bins", "The option --bins"),
+        ("bins", "The argument bins"),
         ("--draws", "The option --draws"),
         ("direction-preserving", "DP affine (dp)"),
         ("kind", "The option --kind"),
@@ -138,13 +138,13 @@ def test_every_option_of_every_command_is_explained():
 
 
 def test_settings_are_explained_as_they_are_declared(run):
-    found = json.loads(run("explain", "bins", "--format", "json").out)
+    found = json.loads(run("explain", "--format", "json", "--", "--bins").out)
     said = declared(Settings)["bins"]
     assert (found["name"], found["says"], found["default"]) == ("--bins", said.help, "15")
     assert (found["takes"], found["in Python"]) == (said.values.expected, "bins=")
     assert json.loads(run("explain", "level", "--format", "json").out)["in a policy"] == "level"
     assert {"evaluate", "plot"} <= set(found["commands"].split(", "))
-    assert found["others"][0]["kind"] == "argument"
+    assert json.loads(run("explain", "bins", "--format", "json").out)["kind"] == "argument"
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: f"{entry.kind} {entry.name}")
@@ -166,7 +166,8 @@ def test_letters_of_titles_are_spelled_out(entry):
 @pytest.mark.parametrize("word", OTHERS)
 def test_what_is_another_thing_is_told_and_not_taken(run, word):
     done = run("explain", word)
-    assert (done.status, " ".join(done.out.split())) == (0, f"{word} meaning {OTHERS[word]}")
+    assert done.status == 0
+    assert " ".join(done.out.split()).startswith(f"{word} meaning {OTHERS[word]}")
     with pytest.raises(UsageError, match=f"unknown metric '{word}'.*{re.escape(OTHERS[word][:20])}"):
         parse_metric(word)
 
@@ -191,3 +192,67 @@ def test_metrics_and_methods_go_by_other_names(run, tmp_path):
     done = run("fit", data, "-m", "pav", "-o", tmp_path / "cal.json")
     assert "isotonic:smoothing=0:interpolation=steps" in done.out
     assert calcli.evaluate(data, metrics="nll")["nll"].value == found["log_loss"]["value"]
+
+
+@pytest.mark.parametrize(
+    ("term", "start"),
+    [
+        ("O:E ratio", "Observed / predicted (oe_ratio)"),
+        ("CITL", "Calibration intercept (calibration_intercept)"),
+        ("c-statistic", "AUROC (auroc)"),
+        ("NPV", "Precision (precision)"),
+        ("AdaECE", "ECE (ece)"),
+        ("adaptive calibration error", "ACE (ace)"),
+        ("smECE", "Smooth ECE (smooth_ece)"),
+        ("DCA", "Net benefit (net-benefit)"),
+        ("DeLong", "DeLong meaning the variance of auroc"),
+        ("Hosmer-Lemeshow", "Hosmer-Lemeshow meaning not here: its p depends on how the deciles are cut."),
+        ("PSI", "PSI meaning not here: it compares distributions of scores without labels. calcli monitor"),
+        ("gini", "gini meaning 2 auroc minus 1"),
+        ("Brier skill score", "Brier skill score meaning 1 minus normalized_brier"),
+        ("label shift", "label shift meaning calcli apply --trained-at OLD --shift-to-priors NEW"),
+        ("undecided", "undecided meaning the data prove neither side of a margin or limit"),
+        ("threshold", "threshold meaning the confidence, or the probability of a class"),
+        ("lens", "The argument lens meaning which probability is looked at"),
+    ],
+)
+def test_terms_of_several_fields_have_one_answer_first(run, term, start):
+    done = run("explain", "--", term)
+    said = " ".join(done.out.split())
+    assert done.status == 0
+    assert said.startswith(start)
+    assert "guide " in said
+    assert done.out.count("\n\n") <= 1  # one table
+
+
+TERMS = Path(__file__).parents[3] / "shared" / "cases" / "t5" / "use" / "terms.txt"
+
+
+def test_a_term_has_an_answer_or_is_misspelled(run):
+    if not TERMS.exists():
+        pytest.skip("the terms are not here")
+    unknown = [term for term in TERMS.read_text().split("\n") if term and run("explain", "--", term).status]
+    assert unknown == ["temprature", "isotnic", "breir", "log los"]
+    for term in unknown:
+        assert "did you mean" in run("explain", term).err
+
+
+@pytest.mark.parametrize("word", ["loglss", "recal", "zzz", "delta", "quantum", "conformity"])
+def test_only_what_is_misspelled_is_taken_for_another_name(run, word):
+    done = run("explain", word)
+    assert (done.status, done.out) == (2, "")
+    assert ("did you mean" in done.err) == (word in ("loglss", "recal"))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right", "errors"),
+    [
+        ("brier", "brier", 0),
+        ("breir", "brier", 1),
+        ("isotnic", "isotonic", 1),
+        ("kuper", "kuiper", 1),
+        ("ks", "ece", 3),
+    ],
+)
+def test_typing_errors_are_letters_that_differ_or_are_swapped(wrong, right, errors):
+    assert _typing_errors(wrong, right) == errors

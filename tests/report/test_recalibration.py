@@ -235,10 +235,10 @@ def test_parts_have_their_standard_deviation_in_the_tables(summarized):
 def test_a_report_in_order_and_in_json(scaled):
     titles = [table.title for table in tables_of([scaled])]
     assert titles[1:5] == [
-        "Quality for decisions",
+        "Scores of no",
         "Decisions under abstain",
         "What recalibration would gain",
-        "Calibration errors, for diagnosis",
+        "Calibration errors of no",
     ]
     found = json.loads(json.dumps(Report([scaled], Settings()).to_dict()))["results"][0]
     assert found["recalibration"] == [str(gain) for gain in scaled.recalibration]

@@ -21,10 +21,10 @@ def test_order_of_a_report(sure):
     titles = [table.title for table in tables_of([sure])]
     assert titles == [
         "arrays",
-        "Quality for decisions",
+        "Scores of yes",
         "What recalibration would gain",
-        "Calibration errors, for diagnosis",
-        "Classical calibration of two classes",
+        "Calibration errors of yes",
+        "Calibration of yes",
         "Classes",
         "Warnings",
     ]
@@ -45,9 +45,9 @@ def test_what_was_read(impossible):
 def test_every_metric_has_its_row(sure):
     tables = by_title(tables_of([sure]))
     sections = (
-        "Quality for decisions",
-        "Calibration errors, for diagnosis",
-        "Classical calibration of two classes",
+        "Scores of yes",
+        "Calibration errors of yes",
+        "Calibration of yes",
     )
     shown = {name for title in sections for name in cells(tables[title])}
     lost = {name for name in sure.metrics if name.startswith("relative_calibration_loss")}
@@ -57,23 +57,23 @@ def test_every_metric_has_its_row(sure):
 
 def test_cells_are_the_numbers(sure):
     tables = by_title(tables_of([sure]))
-    value, interval, constant, better, _ = cells(tables["Quality for decisions"])["accuracy"]
+    value, interval, constant, better, _ = cells(tables["Scores of yes"])["accuracy"]
     accuracy = sure.metrics["accuracy"]
     assert (value, constant, better) == ("0.5000", "0.5000", "higher")
-    assert cells(tables["Quality for decisions"])["brier"][2] == "0.2500"
+    assert cells(tables["Scores of yes"])["brier"][2] == "0.2500"
     assert interval == f"{accuracy.interval.low:.4f} to {accuracy.interval.high:.4f}"
-    value, expected, p, *_ = cells(tables["Calibration errors, for diagnosis"])["ece"]
+    value, expected, p, *_ = cells(tables["Calibration errors of yes"])["ece"]
     null = sure.metrics["ece"].if_calibrated
     assert (value, expected, p) == ("0.4000", f"{null.mean:.4f} ± {null.sd:.4f}", "0.001")
 
 
 def test_the_interval_says_its_level(summarized):
     result = summarized([[0.9, 0.1]] * 20, [0, 1] * 10, level=0.9)
-    assert by_title(tables_of([result]))["Quality for decisions"].columns[2].head == "90% interval"
+    assert by_title(tables_of([result]))["Scores of class 1"].columns[2].head == "90% interval"
 
 
 def test_the_verdict_is_the_first_note(sure):
-    assert by_title(tables_of([sure]))["Quality for decisions"].notes[0] == sure.verdict.sentence
+    assert by_title(tables_of([sure]))["Scores of yes"].notes[0] == sure.verdict.sentence
 
 
 def test_classes_without_rows_are_marked(impossible):
@@ -91,14 +91,14 @@ def test_warnings_come_last(impossible):
 
 def test_several_results_have_a_row_each(sure, impossible):
     tables = by_title(tables_of([sure, impossible]))
-    for title in ("What was read", "Quality for decisions", "Calibration errors, for diagnosis"):
+    for title in ("What was read", "Scores", "Calibration errors"):
         assert len(tables[title].rows) == 2
-    scores = tables["Quality for decisions"]
+    scores = tables["Scores"]
     heads = [column.head for column in scores.columns]
     half = (sure.metrics["accuracy"].interval.high - sure.metrics["accuracy"].interval.low) / 2
     assert scores.rows[0][heads.index("accuracy")] == f"0.5000 ±{half:.4f}"
     assert scores.rows[1][heads.index("log_loss")] == "inf"
-    errors = tables["Calibration errors, for diagnosis"]
+    errors = tables["Calibration errors"]
     heads = [column.head for column in errors.columns]
     assert errors.rows[0][heads.index("cw_ece")] == "-", "with two classes it is the ece"
     assert errors.rows[0][heads.index("ece")] == "0.4000 p 0.001"
@@ -125,7 +125,7 @@ def test_names_leave_out_the_folders_they_share(paths, names):
 
 def test_what_was_not_tested_still_has_its_ideal(summarized):
     result = summarized([[0.5, 0.5]] * 6, [0, 1] * 3, metrics=("spiegelhalter_z",))
-    (row,) = by_title(tables_of([result]))["Classical calibration of two classes"].rows
+    (row,) = by_title(tables_of([result]))["Calibration of class 1"].rows
     assert row[2:] == ("-", "0", "-")
 
 

@@ -39,7 +39,7 @@ def of_title(results, title):
 
 def test_a_row_a_slice_with_the_worst_named(sliced):
     results = sliced()
-    table = of_title(results, "Slices by country")
+    table = of_title(results, "Slices by country of class 1")
     assert [column.head for column in table.columns] == [
         "country", "rows", "observed", "predicted", "log_loss", "ece",
     ]  # fmt: skip
@@ -51,7 +51,7 @@ def test_a_row_a_slice_with_the_worst_named(sliced):
     assert [row[5] for row in table.rows] == ["0.2000 p 0.010", "0.4429 p 0.010", "0.2000", "0.1600 p 0.005"]
     assert table.notes[0].startswith("The worst by log_loss is country=fr: ")
     assert "* not compared with others; 100 rows would be enough." in table.notes
-    halves = of_title(results, "Slices by half")
+    halves = of_title(results, "Slices by half of class 1")
     assert [row[0] for row in halves.rows] == ["2", "10", "all rows"]
     assert halves.notes[0] == "No slice is worse by log_loss than chance explains."
     assert not any(note.startswith("*") for note in halves.notes)
@@ -61,14 +61,16 @@ def test_values_without_ink_are_seen():
     columns = {"city": np.repeat(["", "  ", "Bern"], 150)}
     predictions = from_arrays(np.full((450, 2), [0.2, 0.8]), np.arange(450) < 140, columns=columns)
     results = list(evaluate(predictions, by=["city"], draws=0, metrics=["accuracy"]).results)
-    table = of_title(results, "Slices by city")
+    table = of_title(results, "Slices by city of class 1")
     assert [row[0] for row in table.rows] == ["(empty)", '"  "', "Bern", "all rows"]
     assert any(note.startswith("The worst by accuracy is city=") for note in table.notes)
 
 
 def test_p_values_are_explained_only_where_there_are_any(sliced):
     explained = "It is corrected for the number of tests (Holm)."
-    tested, untested = (of_title(results, "Slices by half").notes for results in (sliced(), sliced(draws=0)))
+    tested, untested = (
+        of_title(results, "Slices by half of class 1").notes for results in (sliced(), sliced(draws=0))
+    )
     assert any(explained in note for note in tested)
     assert not any(explained in note for note in untested)
 
@@ -77,30 +79,28 @@ def test_of_many_slices_it_is_said_how_many_were_not_compared():
     days = np.repeat([f"day {n}" for n in range(30)], [20] * 10 + [120] * 20)
     predictions = from_arrays(np.full((2600, 2), [0.2, 0.8]), np.arange(2600) % 5 > 0, columns={"day": days})
     report = evaluate(predictions, by=["day"], draws=0, metrics=["accuracy"])
-    notes = next(table for table in report.tables() if table.title == "Slices by day").notes
-    hidden = (
-        "30 slices not shown here, 10 of them with fewer than 100 rows and not compared; --details shows all."
-    )
+    notes = next(table for table in report.tables() if table.title == "Slices by day of class 1").notes
+    hidden = "30 slices not shown here, 10 of them with fewer than 100 rows and not compared."
     assert hidden in notes
     assert not any(note.startswith("*") for note in notes)
 
 
 def test_metrics_that_were_asked_for_are_shown(sliced):
-    table = of_title(sliced(metrics=("ks", "brier")), "Slices by country")
+    table = of_title(sliced(metrics=("ks", "brier")), "Slices by country of class 1")
     assert [column.head for column in table.columns[2:]] == ["ks", "brier"]
     assert table.notes[0].startswith("The worst by brier is country=fr: ")
 
 
 def test_the_worst_is_that_of_least_accuracy_or_of_the_most_error_beyond_chance(sliced):
-    notes = of_title(sliced(metrics=("mean_confidence", "accuracy")), "Slices by country").notes
+    notes = of_title(sliced(metrics=("mean_confidence", "accuracy")), "Slices by country of class 1").notes
     assert notes[0] == "The worst by accuracy is country=fr: 0.3571, 0.6400 on all rows."
     results = sliced(metrics=("mean_confidence", "ece"))
-    assert of_title(results, "Slices by country").notes[:2] == (
+    assert of_title(results, "Slices by country of class 1").notes[:2] == (
         "The worst by ece is country=fr: 0.4429, 0.1600 on all rows.", EXCESS,
     )  # fmt: skip
     report = Report(results, Settings()).to_dict()["results"]
     assert [result["slices_ranked_by"] for result in report[:2]] == ["ece", None]
-    notes = of_title(sliced(metrics=("mean_confidence",)), "Slices by country").notes
+    notes = of_title(sliced(metrics=("mean_confidence",)), "Slices by country of class 1").notes
     assert not any("worst" in note for note in notes)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from calcli.core.data.predictions import ArrayScores, DerivedScores, Kind, Predi
 from calcli.core.language.errors import InputError, UsageError, naming
 from calcli.core.language.expressions import nearest_name
 from calcli.core.language.settings import ClassPriors, Settings
+from calcli.core.language.text import some
 
 REST, OTHERS = "rest", "others"
 
@@ -57,9 +58,8 @@ def own_class(classes: Sequence[str], name: str, path: str) -> int:
         If none has, or there are only two.
     """
     if name not in classes:
-        names = ", ".join(classes[:5]) + (", ..." if len(classes) > 5 else "")
         near = nearest_name(name, classes)
-        raise UsageError(f"--against-rest {name}: {path} has no such class{near}; it has {names}")
+        raise UsageError(f"--against-rest {name}: {path} has no such class{near}; it has {some(classes)}")
     if len(classes) == 2:
         raise UsageError(f"--against-rest {name}: {path} has two classes already; leave it out")
     return classes.index(name)
@@ -143,16 +143,7 @@ class ShiftedScores(DerivedScores):
     """
 
     shift: NDArray[np.float64]
-
-    @property
-    def kind(self) -> Kind:
-        """What has been shifted are logits."""
-        return "logits"
-
-    @property
-    def kind_reason(self) -> str:
-        """What they were."""
-        return f"{self.source.kind} moved to these priors"
+    kind: ClassVar[Kind] = "logits"
 
     def blocks(self, rows: int) -> Iterator[Floats]:
         """Yield blocks of shifted log-posteriors."""
@@ -204,8 +195,8 @@ def _weighted(predictions: Predictions, priors: ClassPriors, frequency: NDArray[
     ratio = np.divide(wanted, frequency, out=np.zeros_like(wanted), where=frequency > 0)
     of_label = ratio[predictions.labels]
     weights = of_label if predictions.weights is None else of_label * predictions.weights
-    weighted = replace(predictions, weights=weights, priors=wanted)
-    return _noted(weighted, f"rows are weighted to the class priors {_some(wanted)}")
+    note = f"rows are weighted to the class priors {_some(wanted)}"
+    return _noted(replace(predictions, weights=weights, priors=wanted), note)
 
 
 def prior_shift(classes: Sequence[str], old: Floats, new: Floats) -> NDArray[np.float64]:
@@ -240,9 +231,8 @@ def _noted(predictions: Predictions, note: str) -> Predictions:
     return replace(predictions, provenance=replace(origin, notes=(*origin.notes, note)))
 
 
-def _some(priors: NDArray[np.float64], limit: int = 5) -> str:
-    listed = ", ".join(f"{prior:.4g}" for prior in priors[:limit])
-    return listed if len(priors) <= limit else f"{listed} and {len(priors) - limit} more"
+def _some(priors: NDArray[np.float64]) -> str:
+    return some([f"{prior:.4g}" for prior in priors])
 
 
 PREDICTED = "predicted-class"  # what to slice by in place of a column

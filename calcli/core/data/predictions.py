@@ -253,12 +253,20 @@ class Predictions:
         """What the scores are."""
         return self.scores.kind
 
+    @property
+    def scores_as_read(self) -> Scores:
+        """The scores before they were moved to other priors, or put together."""
+        scores = self.scores
+        while isinstance(scores, DerivedScores):
+            scores = scores.source
+        return scores
+
     def reading(self, cluster: str | None = None) -> tuple[str, ...]:
         """Return how all this was read, in one sentence, how else it may be meant, and which rows repeat.
 
         The last is left out where a column of clusters is known.
         """
-        origin, scores = self.provenance, self.scores
+        origin, scores = self.provenance, self.scores_as_read
         columns = origin.taken if len(origin.taken) < 6 else (*origin.taken[:3], "...", origin.taken[-1])
         layout = f"{origin.read_as} ({', '.join(columns)})" if columns else origin.read_as
         labels, size = "labels from", origin.questions or f"{self.n_rows:,} row{'s' * (self.n_rows > 1)}"

@@ -360,6 +360,11 @@ class Metric(Entry):
         """The best value, where it lies between others; else None."""
         return TARGETS.get(self.direction)
 
+    def of_class(self, name: str) -> str:
+        """Return the meaning in words of the probability of a class, in place of the confidence."""
+        words = self.meaning.replace("-confident", "-predicted").replace("accuracy", "observed frequency")
+        return words.replace("confidence", f"probability of {name}")
+
     def cost(self, value: float) -> float:
         """Return how bad a value is, the lower the better; the value itself where none is better."""
         if self.target is not None:

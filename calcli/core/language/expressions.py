@@ -6,7 +6,6 @@ score in an argument from its own arguments, as in `reduced:calibrator=histogram
 
 from __future__ import annotations
 
-import difflib
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -17,7 +16,7 @@ from calcli.core.language.entries import Argument, Entry, Method, Metric, Metric
 from calcli.core.language.errors import UsageError
 from calcli.core.language.methods import JOINED, METHODS
 from calcli.core.language.metrics import AFFINE, AFFINE_MAPS, AS_SCORE, L1, METRICS, REGION
-from calcli.core.language.synonyms import meant, other_thing, synonym
+from calcli.core.language.synonyms import meant, other_thing, plain_word
 
 CLASS_WISE, WORST_CLASS, TOP_WISE = "class-wise", "worst-class", "top-wise"
 WRAPS, POOLS = "calibrator=", "members="  # arguments that hold other methods
@@ -263,7 +262,7 @@ def _parse(
     UsageError
         If the name, an argument or a value is unknown; the nearest name is suggested.
     """
-    word, *given = text.strip().split(":")
+    word, *given = meant(text.strip(), known.values()).split(":")
     text = ":".join([word if word in known else meant(word, known.values()), *given])
     name, *pairs = text.split(":")
     try:
@@ -406,19 +405,32 @@ def checked_region(owner: str, text: str) -> str:
 
 
 def nearest_name(name: str, known: Iterable[str]) -> str:
-    """Return a clause that suggests the known name nearest to a wrong one; "" if none is near.
+    """Return a clause that suggests the known name that was meant, if it is misspelled; else "".
 
-    A synonym, or a known name within the wrong one, as in `dp-affine`, is nearer than a similar spelling,
-    unless the spelling differs in a letter or two.
+    A name of which words are known names, as `dp-affine`, stands for the first of them.
     """
-    known, wanted = list(known), name.lower()
-    if misspelled := difflib.get_close_matches(wanted, known, n=1, cutoff=0.85):
-        return f", did you mean {misspelled[0]!r}"
-    words = [word for word in (wanted, synonym(name), *re.split(r"[-_ ]", wanted)) if word in known]
-    close = words or difflib.get_close_matches(wanted, known, n=1, cutoff=0.5)
-    return f", did you mean {close[0]!r}" if close else ""
+    known, wanted = list(known), plain_word(name)
+    errors = {other: _typing_errors(wanted, plain_word(other)) for other in known}
+    nearest = min(errors, key=lambda other: errors[other], default="")
+    if nearest and errors[nearest] <= min(len(wanted) // 2, 1 + (len(wanted) >= LONG_NAME)):
+        return f", did you mean {nearest!r}"
+    words = [word for word in re.split("[-_]", name.lower()) if word in known]
+    return f", did you mean {words[0]!r}" if words else ""
 
 
+def _typing_errors(wrong: str, right: str) -> int:
+    """Return how many letters are wrong, missing, too many, or swapped with the next one."""
+    above, row = list[int](), list(range(len(right) + 1))
+    for i, letter in enumerate(wrong):
+        before, above, row = above, row, [i + 1]
+        for j, other in enumerate(right):
+            costs = [above[j] + (letter != other), above[j + 1] + 1, row[j] + 1]
+            swapped = i and j and wrong[i - 1] == other and letter == right[j - 1]
+            row.append(min([*costs, before[j - 1] + 1] if swapped else costs))
+    return row[-1]
+
+
+LONG_NAME = 8  # letters of a name in which two may be wrong
 SINGLE = ("class-", "worst-class", "canonical", "predicted-")  # lenses
 
 

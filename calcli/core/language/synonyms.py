@@ -7,93 +7,61 @@ from collections.abc import Iterable
 
 from calcli.core.language.entries import Entry
 
-SYNONYMS = {  # each is one expression and no other
-    "acc": "accuracy",
-    "accuracy score": "accuracy",
-    "adaptive calibration error": "ace",
-    "ap": "average_precision",
-    "area under the curve": "auroc",
-    "area under the precision-recall curve": "average_precision",
-    "auc": "auroc",
-    "auprc": "average_precision",
-    "average precision score": "average_precision",
-    "balanced accuracy score": "balanced_accuracy",
-    "bce": "log_loss",
-    "binary cross entropy": "log_loss",
-    "brier loss": "brier",
-    "calibration curve": "reliability",
-    "calibration plot": "reliability",
-    "calloss": "calibration_loss",
-    "cl": "binned_calibration_loss",
-    "class-wise calibration error": "cw_ece",
-    "cohen kappa": "kappa",
-    "cohen kappa score": "kappa",
-    "conf-ece": "ece",
-    "conf-ece2": "ece_l2",
-    "cross entropy": "log_loss",
-    "cross entropy loss": "log_loss",
-    "cw-ece2": "cw_ece_l2",
-    "decision curve": "net-benefit",
-    "decision curve analysis": "net-benefit",
-    "ecebin": "ece",
-    "ecemc": "ece",
-    "esce": "expected_miscalibration:distance=euclidean",
-    "exact match": "accuracy",
-    "f score": "f1",
-    "histogram regression": "histogram",
-    "hit rate": "recall",
-    "isotonic calibration": "isotonic",
-    "kernel calibration error": "skce",
-    "log score": "log_loss",
-    "logarithmic score": "log_loss",
-    "logistic calibration": "platt",
-    "matthews corrcoef": "mcc",
-    "mc-ce2": "expected_miscalibration:norm=2:distance=euclidean",
-    "nbs": "normalized_brier",
-    "nce": "normalized_log_loss",
-    "ne": "normalized_log_loss",
-    "negative log likelihood": "log_loss",
-    "nll": "log_loss",
-    "normalized cross entropy": "normalized_log_loss",
-    "normalized entropy": "normalized_log_loss",
-    "nrisk": "normalized_bayes_risk",
-    "over confidence": "over_confidence",
-    "pass rate": "accuracy",
-    "pav": "isotonic:smoothing=0:interpolation=steps",
-    "phi coefficient": "mcc",
-    "platt calibration": "platt",
-    "positive predictive value": "precision",
-    "ppv": "precision",
-    "pr auc": "average_precision",
-    "pr curve": "precision-recall",
-    "quadratic score": "brier",
-    "quadratic weighted kappa": "kappa:weights=quadratic",
-    "qwk": "kappa:weights=quadratic",
-    "rcl": "relative_calibration_loss",
-    "reliability curve": "reliability",
-    "risk coverage": "rejection",
-    "rl": "binned_refinement_loss",
-    "roc auc": "auroc",
-    "roc auc score": "auroc",
-    "sce": "cw_ece",
-    "sensitivity": "recall",
-    "brier score loss": "brier",
-    "calibration in the large": "calibration_intercept",
-    "citl": "calibration_intercept",
-    "mean squared error": "brier",
-    "mse": "brier",
-    "o/e": "oe_ratio",
-    "sigmoid": "platt",
-    "sigmoid calibration": "platt",
-    "softmax temperature": "temperature",
-    "static calibration error": "cw_ece",
-    "tnr": "specificity",
-    "top-5": "top5_accuracy",
-    "tpr": "recall",
-    "true negative rate": "specificity",
-    "true positive rate": "recall",
-    "zero-one loss": "error_rate",
+CALLED = {  # what else an expression is called, with commas between
+    "accuracy": "acc, accuracy score, exact match, pass rate",
+    "auroc": "area under the curve, auc, roc auc, roc auc score, c-statistic, cstat, c-index, "
+    "concordance, concordance index, roc",
+    "average_precision": "ap, area under the precision-recall curve, auprc, average precision score, pr auc",
+    "balanced_accuracy": "balanced accuracy score",
+    "bias": "recalibration in the large, intercept recalibration",
+    "binned_calibration_loss": "cl",
+    "binned_refinement_loss": "rl",
+    "brier": "brier loss, quadratic score, brier score loss, mean squared error, mse",
+    "calibration_intercept": "calibration in the large, citl",
+    "calibration_loss": "calloss",
+    "corp": "isotonic calibration curve",
+    "cw_ece": "class-wise calibration error, sce, static calibration error",
+    "cw_ece_l2": "cw-ece2",
+    "ece": "conf-ece, ecebin, ecemc",
+    "ece:binning=equal-mass": "adaece, adaptive ece, equal-mass ece",
+    "ece_l2": "conf-ece2",
+    "error_rate": "zero-one loss",
+    "expected_miscalibration:distance=euclidean": "esce",
+    "expected_miscalibration:norm=2:distance=euclidean": "mc-ce2",
+    "f1": "f score",
+    "histogram": "histogram regression",
+    "isotonic": "isotonic calibration",
+    "isotonic:smoothing=0:interpolation=steps": "pav",
+    "kappa": "cohen kappa, cohen kappa score",
+    "kappa:weights=quadratic": "quadratic weighted kappa, qwk",
+    "ks": "kolmogorov, kolmogorov-smirnov, ecce-mad",
+    "kuiper": "ecce-r",
+    "log_loss": "bce, binary cross entropy, cross entropy, cross entropy loss, log score, logarithmic score, "
+    "negative log likelihood, nll",
+    "mcc": "matthews corrcoef, phi coefficient",
+    "net-benefit": "decision curve, decision curve analysis, dca",
+    "normalized_bayes_risk": "nrisk",
+    "normalized_brier": "nbs",
+    "normalized_log_loss": "nce, ne, normalized cross entropy, normalized entropy",
+    "oe_ratio": "o/e, o:e, o:e ratio, oe ratio, observed/expected, observed/predicted",
+    "over_confidence": "over confidence",
+    "platt": "logistic calibration, platt calibration, sigmoid, sigmoid calibration",
+    "precision": "positive predictive value, ppv",
+    "precision-recall": "pr curve",
+    "precision:lens=class-0": "npv, negative predictive value",
+    "recall": "hit rate, sensitivity, tpr, true positive rate",
+    "rejection": "risk coverage, risk-coverage curve",
+    "relative_calibration_loss": "rcl",
+    "reliability": "calibration curve, calibration plot, reliability curve",
+    "risk": "murphy diagram, cost curve",
+    "skce": "kernel calibration error",
+    "smooth_ece": "smece, smooth calibration error",
+    "specificity": "tnr, true negative rate",
+    "spiegelhalter_z": "spiegelhalter, spiegelhalter test",
+    "temperature": "softmax temperature",
+    "top5_accuracy": "top-5",
 }
+SYNONYMS = {word: name for name, words in CALLED.items() for word in words.split(", ")}
 OTHERS = {  # words for what has no name here, or several
     "bs": "brier over the number of classes in Ferrer & Ramos (2024)",
     "calibration ratio": "mean probability over the share of the class; oe_ratio is the share over the mean "
@@ -125,16 +93,13 @@ def meant(name: str, entries: Iterable[Entry]) -> str:
     if any(entry.name == name for entry in entries):
         return name
     names = {entry.name for entry in entries}
-    known = {_plain(word): called for word, called in SYNONYMS.items() if called.partition(":")[0] in names}
+    known = {
+        plain_word(word): called for word, called in SYNONYMS.items() if called.partition(":")[0] in names
+    }
     for entry in reversed(entries):
-        known |= {_plain(words): entry.name for words in (entry.abbreviation_of, entry.title) if words}
-    known |= {_plain(entry.name): entry.name for entry in entries}
-    return known.get(_plain(name), name)
-
-
-def synonym(word: str) -> str:
-    """Return the name of the entry that a word is a synonym of, in any spelling; "" if of none."""
-    return {_plain(one): called for one, called in SYNONYMS.items()}.get(_plain(word), "").partition(":")[0]
+        known |= {plain_word(words): entry.name for words in (entry.abbreviation_of, entry.title) if words}
+    known |= {plain_word(entry.name): entry.name for entry in entries}
+    return known.get(plain_word(name), name)
 
 
 def also_called(entry: Entry) -> list[str]:
@@ -144,8 +109,9 @@ def also_called(entry: Entry) -> list[str]:
 
 def other_thing(name: str) -> str:
     """Return what a word means that is not the name of one thing here; "" if it is not known."""
-    return {_plain(word): says for word, says in OTHERS.items()}.get(_plain(name), "")
+    return {plain_word(word): says for word, says in OTHERS.items()}.get(plain_word(name), "")
 
 
-def _plain(name: str) -> str:
+def plain_word(name: str) -> str:
+    """Return the letters and digits of a name, in lower case."""
     return re.sub(r"[^a-z0-9]", "", name.lower())

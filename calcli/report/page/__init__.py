@@ -13,7 +13,7 @@ from typing import Any
 
 from calcli.core.language.text import plain
 from calcli.core.language.version import __version__
-from calcli.report.shown import Headline, Shown, TextTable
+from calcli.report.shown import Headline, Shown, TextTable, spelled
 
 LONG = 12  # rows from which a table can be searched
 WIDE = 32  # characters from which a cell is folded
@@ -237,4 +237,4 @@ def _text(text: str) -> str:
 
 
 def _sentence(text: str) -> str:
-    return CODE.sub(r"<code>\1</code>", _text(text))
+    return CODE.sub(r"<code>\1</code>", _text(spelled(text)))

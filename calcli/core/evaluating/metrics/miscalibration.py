@@ -158,7 +158,7 @@ class SquaredClassWiseECE(BinnedError):
 
 
 @metric(
-    "ace", "Adaptive ECE", abbreviation_of=EXPECTED, tier="works",
+    "ace", "ACE", abbreviation_of="adaptive calibration error", tier="works",
     needs_classes=OF_CLASSES,
 )  # fmt: skip
 class AdaptiveECE(BinnedError):
