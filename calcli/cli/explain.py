@@ -22,11 +22,11 @@ Format = Literal["table", "json", "markdown"]
 
 
 def explain(
-    name: Annotated[
-        str | None,
+    words: Annotated[
+        list[str] | None,
         typer.Argument(
-            metavar="[METRIC|METHOD|FIGURE|ARGUMENT|OPTION]",
-            help="What to explain; by default everything, a line each.",
+            metavar="TERM",
+            help="A metric, method, figure, argument, option or term; by default everything.",
             autocompletion=among(METRICS, METHODS, FIGURES),
         ),
     ] = None,
@@ -40,7 +40,7 @@ def explain(
     calcli explain
     calcli explain ks
     calcli explain temperature
-    calcli explain nll
+    calcli explain decision curve
     calcli explain preserve-top1
     calcli explain --folds
     """  # noqa: D301 (the escape keeps the lines below it apart)
@@ -48,9 +48,9 @@ def explain(
     from calcli.report.explain import Explanation
     from calcli.report.shown import render
 
-    options = [] if name is None else _options()
-    guide = {page: page_text(page) for page in PAGES}
-    emit(render(Explanation(name, options, guide), format, color=colored()))
+    name, guide = " ".join(words or ()), {page: page_text(page) for page in PAGES}
+    explanation = Explanation(name or None, _options() if name else [], guide)
+    emit(render(explanation, format, color=colored()))
 
 
 def _options() -> list[Option]:
