@@ -46,8 +46,8 @@ def benchmark(
 ) -> Shown:
     """Try every calibrator: fit to some rows, judge on others.
 
-    A row for each method; of several models mean ranks, with each model under --details. ~ marks methods that
-    are not significantly worse than the best. If a method that was named fails, the status is 2.
+    A row for each method; of several models mean ranks, with each model under --details. ~ marks methods not
+    significantly worse than the best. If a method that was named fails, the status is 2.
 
     \b
     calcli benchmark --cal val.parquet --test test.parquet

@@ -40,8 +40,8 @@ def command(
     """Make a command of a function: its parameters are options, and what it returns is shown.
 
     A parameter that is `Chosen` from a class of settings stands for an option each. Parameters called
-    `watcher` and `remark` get what starts a progress bar and what is told beside the results; one called like
-    an option of how results are shown gets its value.
+    `watcher` and `remark` get the progress bar and the remarks beside the results; one called like an option
+    of presentation gets its value.
 
     Parameters
     ----------

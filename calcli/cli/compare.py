@@ -44,8 +44,9 @@ def compare(
 ) -> Shown:
     """Compare systems: do they differ beyond chance?
 
-    Rows are paired. Differences of scores have intervals and a verdict; calibration errors stand beside
-    what they would be if calibrated. Several candidates are ranked, with those as good as the best.
+    Rows are paired. Differences of scores have intervals and a verdict; calibration errors stand beside what
+    they would be if calibrated. Several candidates are ranked, and the ones not worse than the best are
+    marked.
 
     \b
     calcli compare old.parquet new.parquet --margin accuracy=0.01

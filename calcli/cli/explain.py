@@ -54,7 +54,7 @@ def explain(
 
 
 def _options() -> list[Option]:
-    """Return the options of all commands, as these declare them; those that mean the same once."""
+    """Return the options of all commands, as these declare them; equal ones once."""
     from typer.main import get_command
 
     from calcli.cli.main import app_of
@@ -71,7 +71,7 @@ def _options() -> list[Option]:
 
 
 def _said(param: Any, type_: Any, setting: Setting | None) -> Option:
-    """Return what is said of an option, by its setting if it has one, else by the command."""
+    """Return the explanation of an option, by its setting if it has one, else by the command."""
     from calcli.report.explain import Option
 
     names = tuple(sorted((*param.opts, *param.secondary_opts), key=lambda name: not name.startswith("--")))

@@ -34,8 +34,8 @@ def export(
     """Write a calibrator as code that runs without calcli.
 
     SQL is an expression (of several classes one each), Python and C are a function without a dependency, and
-    ONNX is a model. Maps that are a softmax of logarithms are written in closed form; other maps of one
-    probability as straight lines, with the largest difference told.
+    ONNX is a model. Maps by a softmax of logarithms are written in closed form; other maps of one probability
+    as straight lines, with their largest difference.
 
     \b
     calcli export cal.json --as sql --column p_fraud

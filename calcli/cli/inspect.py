@@ -12,7 +12,7 @@ def inspect(files: Files, *, reading: Reading) -> Shown:
     """Show how files are read.
 
     Shows the layout, which columns or arrays are taken for scores and labels, and why; what else was
-    considered; and stops. All options that change it are those of evaluate.
+    considered; and stops. All options that change it are options of evaluate.
 
     \b
     calcli inspect preds.parquet

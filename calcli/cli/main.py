@@ -37,7 +37,7 @@ COMMANDS = {  # by name, what help says of them; each is a function of that name
     "evaluate": "Say how good predicted probabilities are.",
     "plot": "Draw figures.",
     "inspect": "Show how files are read.",
-    "segments": "Find segments whose probabilities are off beyond chance.",
+    "segments": "Find segments with probabilities off beyond chance.",
     "fit": "Fit a recalibration.",
     "apply": "Recalibrate the scores of a file.",
     "threshold": "Find the threshold that promises an error rate, precision or recall.",
@@ -130,7 +130,7 @@ def run() -> None:
 
 
 def _end(number: int, frame: object) -> None:
-    """Leave, behind all that is to be tidied up."""
+    """Leave, after tidying up."""
     _end_signals.append(number)
     if number == signal.SIGINT:
         raise KeyboardInterrupt
@@ -174,7 +174,7 @@ def status_of(arguments: list[str]) -> int:
 
 
 def _needed(first: str) -> Iterable[str]:
-    """Return the commands whose modules are needed, by the first argument."""
+    """Return the commands with needed modules, by the first argument."""
     if first in COMMANDS:
         return (first,)
     # help needs none; a misspelled command needs all, for the nearest one, and so does a shell that completes

@@ -21,8 +21,8 @@ def merge(
 ) -> Shown:
     """Merge the states of parts.
 
-    A state is the result of one pass over predictions: sums, score cells and counts in a small file. That
-    of the parts is that of the whole, so that days, shards and machines can be evaluated together without
+    A state is the result of one pass over predictions: sums, score cells and counts in a small file. The
+    state of the parts is the state of the whole: days, shards and machines can be evaluated together without
     reading a row again.
 
     \b

@@ -1,4 +1,4 @@
-"""The options of commands: those that settings declare, taken by name, and those that commands share."""
+"""The options of commands: options from settings, by name, and options that commands share."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def among(*registries: Iterable[str]) -> Callable[[str], list[str]]:
 
 @dataclass(frozen=True)
 class Chosen:
-    """Settings of a class that are options of a command.
+    """Settings of a class as options of a command.
 
     Attributes
     ----------
@@ -49,7 +49,7 @@ class Chosen:
     names
         Of the settings.
     meanings
-        What help says of some, in place of what is declared.
+        Help for some, in place of the declared help.
     """
 
     heading: str
@@ -81,12 +81,12 @@ class Chosen:
 
 
 def chosen(heading: str, names: str, **meanings: str) -> Chosen:
-    """Return settings that are options below a heading, by their names with blanks between."""
+    """Return settings as options below a heading, by their names with blanks between."""
     return Chosen(heading, tuple(names.split()), meanings)
 
 
 def text(metavar: str | None, help: str, *names: str, under: str | None = None) -> Any:
-    """Return the form of an option that takes text, or is there or not, perhaps below its own heading."""
+    """Return the form of an option with text, or of a flag, perhaps below its own heading."""
     return Option(*names, metavar=metavar, help=help, rich_help_panel=under)
 
 

@@ -17,10 +17,10 @@ STREAMS = {"stdin": "r", "stdout": "w", "stderr": "w"}
 
 
 def open_streams() -> None:
-    """Make the standard streams safe to use: closed ones, and those that cannot encode all letters.
+    """Make the standard streams safe to use: closed ones, and ones that cannot encode all letters.
 
-    A closed one would be the next file that is opened. Standard output then cannot be written to, which is
-    told; letters that an encoding lacks become escapes that JSON has too.
+    A closed one would be the next file that is opened. Standard output then cannot be written to, and the
+    user is informed; letters missing in an encoding become escapes as in JSON.
     """
     codecs.register_error(ESCAPE, _escapes)
     for number, (name, mode) in enumerate(STREAMS.items()):

@@ -108,9 +108,9 @@ class Command(TyperCommand):
 
 
 def plainly(params: list[Any]) -> list[Any]:
-    """Return parameters that leave it to typer to convert only what is not of their type.
+    """Return parameters for which typer converts only other types than their own.
 
-    For anything else, what is absent as well, typer loads pydantic, which takes as long as numpy. Versions
+    For anything else, also for absent values, typer loads pydantic, which takes as long as numpy. Versions
     that do not load it are left alone.
     """
     for param in params:
@@ -143,7 +143,7 @@ def _one(param: Any, value: Any, values: dict[str, Any], ctx: Any) -> Any:
 
 
 def _with_choices(shown: str, text: str) -> tuple[str, str]:
-    """Return what is shown of an argument or option, its choices among its words."""
+    """Return the help of an argument or option, with its choices among its words."""
     match = CHOICES.search(shown)
     if match is None:
         return shown, text

@@ -27,7 +27,7 @@ def plan(
 ) -> Shown:
     """Say how many rows a decision needs, before more are labelled.
 
-    By how much the rows differ in the files there are, such as those of a pilot study.
+    By how much the rows differ in the files at hand, such as a pilot study's.
 
     \b
     calcli plan old.parquet new.parquet --margin log_loss=1%

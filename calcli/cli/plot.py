@@ -40,7 +40,7 @@ def plot(
 ) -> Shown:
     """Draw figures.
 
-    Without --figure those that fit the data. Several files are drawn side by side on the same scales.
+    Without --figure all figures that fit the data. Several files are drawn side by side on the same scales.
 
     \b
     calcli plot preds.parquet -o figures

@@ -23,7 +23,7 @@ def segments(
     settings: Annotated[SegmentSettings, chosen("Which segments", SETTINGS)],
     reading: Reading,
 ) -> Shown:
-    """Find segments whose probabilities are off beyond chance.
+    """Find segments with probabilities off beyond chance.
 
     Of two classes it is the probability of the second one, else the confidence, or of --against-rest a class.
     Of calibrated data sets at most 5% have any segment found. "Nothing beyond chance" is an answer.

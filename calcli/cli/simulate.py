@@ -1,4 +1,4 @@
-"""`calcli simulate`: synthetic predictions whose true posteriors are known."""
+"""`calcli simulate`: synthetic predictions with known true posteriors."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ class BenchmarkReport(Shown):
     seeds
         Of the folds, over which values are means.
     named
-        Whether the methods were named, so that it counts if one fails.
+        Whether the methods were named, and a failure of one counts.
     details
         Whether tables have changes, times, every metric of several models, and how files were read.
     """
@@ -61,7 +61,7 @@ class BenchmarkReport(Shown):
     schema = "calcli.benchmark/1"
 
     def tables(self) -> list[TextTable]:
-        """Return what is best, the values, the best two marked, and what failed."""
+        """Return the best method, the values with the best two marked, and the failures."""
         models = by_model(self.trials)
         first = self.headline()
         said = (f"{first.read}.", *([first.verdict] if first.verdict else []))
@@ -81,7 +81,7 @@ class BenchmarkReport(Shown):
 
     @property
     def exit_status(self) -> int:
-        """That of `calcli benchmark`: 2 if a method that was named failed."""
+        """The exit status of `calcli benchmark`: 2 if a method that was named failed."""
         return 2 if self.faults() else 0
 
     def faults(self) -> list[str]:

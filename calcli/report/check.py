@@ -63,7 +63,7 @@ class CheckReport(Shown):
 
     @property
     def exit_status(self) -> int:
-        """That of `calcli check`: 1 if a rule is broken, 2 if one could not be judged, 0 otherwise."""
+        """Exit status: 1 if a rule is broken, 2 if one could not be judged, 0 otherwise."""
         return exit_status(self.files, strict=self.strict)
 
     def tables(self) -> list[TextTable]:
@@ -149,7 +149,7 @@ def _failed(one: Checked) -> bool:
 
 
 def _glance(files: Sequence[Checked], hidden: int) -> TextTable:
-    """Return a line for each file, those that failed first."""
+    """Return a line for each file, failed ones first."""
     named = zip(short_names([one.path for one in files]), files, strict=True)
     rows = tuple(
         (name, f"{one.rows:,}" if one.rows else NONE, _word(one))

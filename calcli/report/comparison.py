@@ -89,7 +89,7 @@ class ComparisonReport(Shown):
     settings
         How they were compared.
     paired
-        Whether row i is the same case in all of them.
+        Whether row i is the same case in all systems.
     unmatched
         Rows of each system that were left out.
     selecting
@@ -116,7 +116,7 @@ class ComparisonReport(Shown):
     schema = "calcli.comparison/1"
 
     def tables(self) -> list[TextTable]:
-        """Return how systems were read, their ranking and differences, those in slices, and notes."""
+        """Return how systems were read, their ranking and differences, the ones in slices, and notes."""
         overall, parts, names = self.comparisons[0], self.comparisons[1:], self.names()
         tables = backwards_table(self._backwards())
         tables += reading_table(zip(names, (one.input.reading for one in overall.summaries), strict=True))
@@ -230,7 +230,7 @@ def _pair(overall: Comparison, names: Sequence[str]) -> TextTable:
 
 
 def _judged(differences: Mapping[str, Difference]) -> dict[str, Difference]:
-    """Return the differences that may have a verdict: not those of calibration errors."""
+    """Return the differences that may have a verdict, which calibration errors have not."""
     return {name: one for name, one in differences.items() if not one.metric.entry.family.has_null}
 
 
@@ -428,7 +428,7 @@ def _digits(difference: Difference) -> int | None:
 
 
 def _relative(difference: Difference) -> str:
-    """Return the change in percent of the baseline; `-` where that says nothing, as of what is best at 0."""
+    """Return the change in percent of the baseline; `-` where it means nothing, as for a metric best at 0."""
     idle = math.isnan(difference.relative) or difference.metric.entry.direction not in ("lower", "higher")
     return NONE if idle else relative(difference.relative)
 
@@ -526,7 +526,7 @@ class SelectionReport(Shown):
     sets
         Names of the set of the choice, and of the other one.
     metrics
-        What is reported.
+        The comparison to report.
     files
         How many there were to choose from.
     same

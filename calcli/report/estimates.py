@@ -54,7 +54,7 @@ def superlative(entry: Metric, name: str) -> str:
 
 
 def error_notes(estimates: Iterable[Estimate], tested: str) -> list[str]:
-    """Return how to read calibration errors: what is said of those that were tested, and what was not.
+    """Return how to read calibration errors: tested ones, and the reason for untested ones.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ def interval_head(estimates: Iterable[Estimate | Difference]) -> str:
 
 
 def of_section(metrics: Mapping[str, Estimate], section: str) -> dict[str, Estimate]:
-    """Return the estimates whose families belong to a section of the report."""
+    """Return the estimates of a section of the report, by family."""
     return {name: one for name, one in metrics.items() if one.metric.entry.family.section == section}
 
 

@@ -100,7 +100,7 @@ class Report(Shown):
     Attributes
     ----------
     results
-        At least one; behind each those of its slices, if any.
+        At least one; behind each the results of its slices, if any.
     settings
         How they were computed.
     unread
@@ -108,13 +108,13 @@ class Report(Shown):
     failures
         A sentence for each limit that a data set breaks, by its path.
     details
-        Whether tables and records have all there is, also the figures of each class; else a screen of one
-        data set, a line each of several, and of many data sets and slices what failed, and what is worse than
-        chance would make it.
+        Whether tables and records have everything, also the figures of each class; else a screen of one data
+        set, a line each of several, and of many data sets and slices the failures, and results worse than
+        chance would make them.
     evaluation
         What they were taken from in Python, for `calcli.figures.standard_set`.
     drawn
-        Figures of data sets whose rows are let go of.
+        Figures of data sets without their rows.
     """
 
     results: Sequence[Result]
@@ -130,7 +130,7 @@ class Report(Shown):
 
     @property
     def exit_status(self) -> int:
-        """That of `calcli evaluate`: 1 if a limit is broken, 2 if a file could not be read."""
+        """The exit status of `calcli evaluate`: 1 if a limit is broken, 2 if a file could not be read."""
         return 1 if self.failures else 2 if self.unread else 0
 
     def tables(self) -> list[TextTable]:
@@ -309,7 +309,7 @@ class Report(Shown):
         title
             What to call the predictions above it, in place of the name of their file.
         ax
-            Axes of a grid of plots, in whose place it is drawn.
+            Axes of a grid of plots to draw on.
         figsize
             Width and height in inches.
         **view

@@ -37,7 +37,7 @@ REGISTRIES: dict[str, Mapping[str, Entry]] = {"metrics": METRICS, "methods": MET
 
 @dataclass(frozen=True)
 class Option:
-    """What is to be known of an option of some commands.
+    """The facts about an option of some commands.
 
     Attributes
     ----------
@@ -64,7 +64,7 @@ class Option:
 
 @dataclass(frozen=True)
 class _Said:
-    """What is said of a thing: its heading, a line for each of its sides, and its JSON object."""
+    """The explanation of a term: its heading, a line for each aspect, and its JSON object."""
 
     head: str
     lines: Mapping[str, str]
@@ -177,7 +177,7 @@ def _key(name: str) -> str:
 
 
 def _arguments(entries: Sequence[Entry]) -> list[tuple[str, Argument, dict[str, Any]]]:
-    """Return the arguments of expressions, those of one name and meaning once, with all defaults."""
+    """Return the arguments of expressions, each name and meaning once, with all defaults."""
     arguments: dict[tuple[str, str, str], tuple[str, Argument, dict[str, Any]]] = {}
     for entry in entries:
         for name, argument in entry.arguments.items():
@@ -203,7 +203,7 @@ def _lists() -> list[TextTable]:
 
 
 def _entry(entry: Entry, expression_text: str) -> _Said:
-    """Return what is said of an entry that was asked for so."""
+    """Return the explanation of an entry by this name."""
     expression = meant(expression_text.partition(":")[0], [entry])
     named = {
         "asked for": f"{expression_text} is {expression}" if ":" in expression else "",

@@ -23,7 +23,7 @@ def short_names(paths: Sequence[str]) -> list[str]:
 
 
 def relative_names(paths: Sequence[str]) -> list[str]:
-    """Return paths from the folder that all of them share; `-` stays what it is."""
+    """Return paths from the folder shared by all; `-` stays what it is."""
     absolute = [path if path == "-" else os.path.abspath(path) for path in paths]
     shared = os.path.commonpath([os.path.dirname(path) for path in absolute if path != "-"] or ["/"])
     return [path if path == "-" else os.path.relpath(path, shared) for path in absolute]
@@ -45,12 +45,12 @@ def sha256(files: Sequence[str]) -> str | None:
 
 
 def same_files(first: Sequence[str], second: Sequence[str]) -> bool:
-    """Tell whether all files of one data set are among those of the other, or copies of them.
+    """Tell whether all files of one data set are among the files of the other, or copies of them.
 
     Parameters
     ----------
     first, second
-        The files read for each; none of arrays handed over in Python, of which nothing is known.
+        The files read for each; none for arrays from Python, whose files are unknown.
     """
     few, many = sorted((first, second), key=len)
     return bool(few) and all(any(_same(one, other) for other in many) for one in few)

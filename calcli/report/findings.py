@@ -142,7 +142,7 @@ def _fineness(gap: Estimate) -> int | None:
 
 
 def backwards(area: float | None, classes: Sequence[str]) -> list[Warning]:
-    """Return what is to be said of scores that rank the wrong way round, and what to do.
+    """Return the warning on scores that rank the wrong way round, and what to do.
 
     Parameters
     ----------
@@ -330,7 +330,7 @@ def _few_rows(summary: Summary) -> Iterator[Warning]:
 
 
 class Result(Summary):
-    """What is reported of one evaluation: what was found out, and what it says in words."""
+    """The report on one evaluation: its numbers, and sentences about them."""
 
     @cached_property
     def verdict(self) -> Verdict | None:
@@ -357,5 +357,5 @@ class Result(Summary):
 
 
 def summarize(evaluation: Evaluation) -> Result:
-    """Return what is reported of an evaluation, without its rows."""
+    """Return the report on an evaluation, without its rows."""
     return Result(**vars(evaluation.summary))

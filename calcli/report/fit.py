@@ -57,7 +57,7 @@ class FitReport(Shown):
     schema = "calcli.fit/1"
 
     def tables(self) -> list[TextTable]:
-        """Return what is won and what was chosen, the effect, the candidates and the warnings."""
+        """Return the gain and the choice, the effect, the candidates and the warnings."""
         fit = self.fit
         found = fit_warnings(fit)
         warnings = tuple(warning.message for warning in found if warning.code != BACKWARDS)
@@ -352,7 +352,7 @@ def _losses(fit: Fit) -> Iterator[Warning]:
 
 
 def _may_be_chance(fit: Fit, accuracy: float) -> bool:
-    """Tell whether as many hits may be lost by chance: each row whose class changes wins or loses one."""
+    """Tell whether chance explains a loss of hits: each row with a changed class wins or loses one."""
     lost = (fit.before["accuracy"] - accuracy) * fit.predictions.n_rows
     return fit.predictions.weights is None and lost <= 2 * math.sqrt(fit.changed_rows)
 

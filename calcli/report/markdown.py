@@ -19,7 +19,7 @@ def markdown_text(tables: Sequence[TextTable], title: str, figures: Mapping[str,
     title
         Of the page.
     figures
-        Image files to embed at the end, with the words for those who cannot see them.
+        Image files to embed at the end, with descriptions for readers without the image.
     """
     parts = [_table(table) for table in tables]
     parts += [f"![{_alternative(text)}](<{file}>)" for file, text in (figures or {}).items()]
@@ -53,7 +53,7 @@ SPECIAL = re.compile(
 
 
 def _sentence(text: str) -> str:
-    """Return a note, its commands as code; backticks that come in no pairs are those of names."""
+    """Return a note, its commands as code; backticks without a pair belong to names."""
     text = " ".join(spelled(text).splitlines())
     if "``" in text or text.count("`") % 2:
         return _escaped(text)

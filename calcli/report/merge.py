@@ -29,7 +29,7 @@ class MergeReport(Shown):
     schema = "calcli.merge/1"
 
     def tables(self) -> list[TextTable]:
-        """Return the parts, and how their rows are told apart."""
+        """Return the parts, and the identity of their rows."""
         parts = self.state.parts
         key = self.state.head.key
         how = f"by {key}" if key else "by their places in these parts"

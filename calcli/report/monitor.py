@@ -84,7 +84,7 @@ class MonitorReport(Shown):
     streams
         All rows, then each slice.
     watched, of
-        What is watched, and of which class.
+        The kind of stream, and its class.
     settings
         How.
     reading
@@ -94,9 +94,9 @@ class MonitorReport(Shown):
     promise
         The promised error rate; None without one.
     left_open
-        By how much probabilities may be off without a fault; by a reference, those of the median row.
+        By how much probabilities may be off without a fault; by a reference, the tolerance of the median row.
     left_out
-        Rows that are too old, or too new.
+        Rows outside the period: too old, or too new.
     details
         Whether every period has a line.
     """
@@ -118,16 +118,16 @@ class MonitorReport(Shown):
 
     @property
     def alarmed(self) -> list[Stream]:
-        """Those that raised an alarm."""
+        """Streams with an alarm."""
         return [one for one in self.streams if one.alarm is not None]
 
     @property
     def exit_status(self) -> int:
-        """That of `calcli monitor`: 1 on an alarm."""
+        """The exit status of `calcli monitor`: 1 on an alarm."""
         return 1 if self.alarmed else 0
 
     def tables(self) -> list[TextTable]:
-        """Return the verdict with what is assumed, slices, and the periods of all rows, or of an alarm."""
+        """Return the verdict with its assumptions, slices, and the periods of all rows, or of an alarm."""
         read = reading_sentences([(self.path, self.reading)])
         verdict = TextTable(self._verdict(), notes=(*self._changes(), *self._assumed(), *read))
         shown = [*self.alarmed, self.streams[0]][0]
@@ -236,7 +236,7 @@ class MonitorReport(Shown):
         return "predicted" if self.reference_rows is None else "expected"
 
     def _assumed(self) -> Iterator[str]:
-        """Yield what is watched, and what has to be true without a fault."""
+        """Yield the stream's kind, and the assumptions without a fault."""
         what = {
             "probability": f"the probability of {self.of}",
             "confidence": "the confidence",

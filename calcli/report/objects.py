@@ -1,4 +1,4 @@
-"""The JSON of every report: what is written, and what `calcli schema` makes schemas of."""
+"""The JSON of every report: its types, from which `calcli schema` makes schemas."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class EstimateObject(TestObject, CorrectedObject, IntervalObject):
 
 
 class SliceObject(TypedDict):
-    """What is beside the column and the value of a slice."""
+    """Keys beside the column and the value of a slice."""
 
     compared: bool
 
@@ -98,7 +98,7 @@ class ConsideredObject(TypedDict):
 
 
 class OriginObject(TypedDict):
-    """What is beside how a file was read."""
+    """Keys beside how a file was read."""
 
     considered: list[ConsideredObject]
     sha256: str | None
@@ -142,7 +142,7 @@ class EvaluationObject(TypedDict):
 
 
 class SystemObject(TypedDict):
-    """One of the systems that are compared."""
+    """One of the compared systems."""
 
     input: Annotated[Any, INPUT]
     unmatched_rows: int
@@ -354,7 +354,7 @@ class FileObject(TypedDict):
 
 
 class TrialObject(TypedDict):
-    """What is beside a trial."""
+    """Keys beside a trial."""
 
     fault: str | None
     relative_change: dict[str, float]

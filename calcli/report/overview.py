@@ -138,7 +138,7 @@ def glance_table(
     broken: Mapping[str, Sequence[str]],
     hidden: int = 0,
 ) -> TextTable:
-    """Return a line for each data set, unread ones and those that break a rule first.
+    """Return a line for each data set, unread ones and ones that break a rule first.
 
     Parameters
     ----------
@@ -179,7 +179,7 @@ def glance_table(
 
 
 def hidden_note(hidden: int) -> list[str]:
-    """Return what stands below a glance whose details are left out."""
+    """Return the line below a short report that points to the details."""
     return [f"{counted(hidden, 'file')} without details here{hint('; --details shows all')}."] * (hidden > 0)
 
 
@@ -203,7 +203,7 @@ def comparison_tables(results: Sequence[Result], names: Sequence[str]) -> list[T
     results
         Two or more.
     names
-        What to call each of them.
+        Names for them.
     """
     estimates = [estimate for result in results for estimate in result.metrics.values()]
     reads = [result.input for result in results]

@@ -1,4 +1,4 @@
-"""Figures as they stand on a page: those of evaluations, comparisons, streams and segments."""
+"""Figures on a page: of evaluations, comparisons, streams and segments."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def picture(name: str, drawing: Drawing, system: str = "", number: int = 0) -> P
     name, drawing
         What to call it on the page, and what was drawn.
     system
-        Whose it is; "" for one of all systems.
+        Its owner; "" for one of all systems.
     number
         Tells figures of one name on one page apart.
     """
@@ -57,9 +57,9 @@ class Album:
     Attributes
     ----------
     pictures
-        Those drawn.
+        The drawings.
     captions
-        By the paths of those written.
+        By their paths.
     """
 
     def __init__(self, folder: Path | None = None) -> None:
@@ -77,7 +77,7 @@ class Album:
         place
             The folder within the folder.
         system
-            Whose they are; "" for those of the only one.
+            Their owner; "" for the only one.
         """
         drawn = len(self.pictures)
         drawings = standard_drawings(evaluation) if evaluation.predictions.has_probabilities else ()

@@ -15,7 +15,7 @@ from calcli.report.shown import Column, Shown, TextTable
 
 @dataclass(frozen=True)
 class Need:
-    """A metric and what is to be known of it.
+    """A metric and the facts about its plan.
 
     Attributes
     ----------

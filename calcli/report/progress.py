@@ -1,4 +1,4 @@
-"""What is told while results are made: remarks, and a progress bar if standard error is a terminal."""
+"""Messages while results are made: remarks, and a progress bar if standard error is a terminal."""
 
 from __future__ import annotations
 

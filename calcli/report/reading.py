@@ -56,12 +56,12 @@ def considered_objects(origin: Provenance) -> list[ConsideredObject]:
 
 
 def layout(read_as: str, taken: Sequence[str]) -> str:
-    """Return the layout of a file, with the columns or arrays that are the scores; a state has none."""
+    """Return the layout of a file, with the columns or arrays of the scores; a state has none."""
     return f"{read_as}: {some(taken)}" if taken else read_as
 
 
 def read_table(result: Result) -> TextTable:
-    """Return how a file was read, and what is remarkable about its scores."""
+    """Return how a file was read, and unusual facts about its scores."""
     read = result.input
     weighted = ", weighted" if read.weighted else ""
     rows = [

@@ -75,8 +75,8 @@ def recalibration_gains(
     """Say in words what recalibration wins, once for each way to recalibrate.
 
     Where that is something a fit is recommended: not to the rows evaluated, which are to judge it. Rows of
-    one class alone recommend none: all that a fit learns of them is to predict that class. Nor do scores that
-    rank the wrong way round: what it wins is not miscalibration.
+    one class alone recommend none: a fit could only learn to predict that class. Nor do scores that rank the
+    wrong way round: what it wins is not miscalibration.
     """
     accuracy = metrics.get("accuracy")
     all_right = accuracy is not None and accuracy.value == 1
@@ -191,7 +191,7 @@ def share_won(metrics: Mapping[str, Estimate]) -> str:
 
 
 def _won(estimate: Estimate) -> tuple[str, ...]:
-    """Return the score, what recalibrates, the score before and after, and what is won."""
+    """Return the score, the recalibrator, the score before and after, and the gain."""
     arguments, parts = estimate.metric.arguments, estimate.parts
     by = f"{estimate.recalibrator or arguments['recalibrator']}{TRAINING[arguments['training']]}"
     if not parts:
@@ -233,7 +233,7 @@ def parts_table(parts: Mapping[str, Estimate]) -> TextTable:
 
 
 def _ends(estimate: Estimate, interval: Interval | None) -> str:
-    """Return the ends of an interval as its metric has them: those of a share in percent."""
+    """Return the ends of an interval as its metric has them: a share in percent."""
     if interval is None:
         return NONE
     if estimate.metric.entry.name == "relative_calibration_loss":

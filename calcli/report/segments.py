@@ -1,4 +1,4 @@
-"""Segments that are off beyond chance, as shown."""
+"""Segments with differences beyond chance, as shown."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class SegmentsObject(TypedDict):
 
 @dataclass(frozen=True, repr=False, eq=False)
 class SegmentsReport(Shown):
-    """Segments that are off; printed, it shows the tables of the command line.
+    """Segments with differences beyond chance; printed, it shows the tables of the command line.
 
     Attributes
     ----------
@@ -44,7 +44,8 @@ class SegmentsReport(Shown):
     reading
         How it was read, sentences.
     adjective
-        What is over or under: "predicted" of the probability of a class, "confident" of the confidence.
+        The subject of over and under: "predicted" of the probability of a class, "confident" of the
+        confidence.
     details
         Whether all segments are shown.
     """
@@ -61,7 +62,7 @@ class SegmentsReport(Shown):
     schema = "calcli.segments/1"
 
     def tables(self) -> list[TextTable]:
-        """Return the verdict and what was looked at, those beyond chance, and perhaps all."""
+        """Return the verdict and the search, the segments beyond chance, and perhaps all."""
         read = reading_sentences([(self.path, self.reading)])
         tables = [TextTable(self._verdict(), notes=(*self._notes(), *read))]
         if self.search.found:
@@ -71,7 +72,7 @@ class SegmentsReport(Shown):
         return tables
 
     def headline(self) -> Headline:
-        """Return how many segments are off, and the first of them."""
+        """Return the number of segments beyond chance, and the first one."""
         numbers = [Number(one.name, self._value(one.value), self._span(one)) for one in self.search.found[:3]]
         read = f"{self.path}: {counted(self.rows, 'row')}"
         return Headline(read, f"{self._verdict()}.", "bad" if numbers else "good", numbers)

@@ -84,7 +84,7 @@ class TextTable:
     marks
         Cells that stand out, by row and column: the best, and the second best; of two rankings, both.
     on_pages
-        Whether pages of HTML show it: what only those ask who doubt how a file was read is left to text.
+        Whether pages of HTML show it: facts for a reader who doubts how a file was read stay in text.
     """
 
     title: str
@@ -170,7 +170,7 @@ class Shown(ABC):
     title
         Of a page with its tables.
     schema
-        Name and version of its JSON object; "" for what is not a result and has no version.
+        Name and version of its JSON object; "" for an object without a version.
     """
 
     title: ClassVar[str]
@@ -178,7 +178,7 @@ class Shown(ABC):
 
     @property
     def exit_status(self) -> int:
-        """That of the command: 0 unless it says something else."""
+        """The exit status of the command: 0 unless it says something else."""
         return 0
 
     @abstractmethod
@@ -210,7 +210,7 @@ class Shown(ABC):
         return self.how_read() if format in ("csv", "junit", "github") else []
 
     def faults(self) -> Iterable[str]:
-        """Return what went wrong, in sentences that are told in any case."""
+        """Return the faults, as sentences to show in any case."""
         return ()
 
     def with_details(self, details: bool | None = True) -> Self:
@@ -219,7 +219,7 @@ class Shown(ABC):
         return self if details is None or not hasattr(self, "details") else replace(shown, details=details)
 
     def in_full(self) -> Self:
-        """Return it as files have it, whose tables can be long."""
+        """Return it as files have it, with long tables allowed."""
         return self.with_details()
 
     def to_frame(self) -> pandas.DataFrame:
@@ -321,7 +321,7 @@ def render(shown: Shown, format: Format, *, color: bool = False) -> str:
 
 
 def csv_text(records: Iterable[Mapping[str, Any]]) -> str:
-    """Return records as CSV text below the heads that any of them has."""
+    """Return records as CSV text below the union of their heads."""
     records = list(records)
     heads = dict.fromkeys(key for record in records for key in record)
     text = io.StringIO()

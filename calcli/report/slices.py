@@ -1,4 +1,4 @@
-"""Slices beside all rows: the worst of them, and a table with a row for every slice."""
+"""Slices beside all rows: the worst slices, and a table with a row for every slice."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ EXCESS = "The worst error is the one farthest above its value if calibrated."
 
 
 def with_slices(results: Iterable[Result]) -> list[tuple[Result, list[Result]]]:
-    """Return each result on all rows with those on slices of them, which stand behind it."""
+    """Return each result on all rows with the results on its slices, which stand behind it."""
     groups: list[tuple[Result, list[Result]]] = []
     for result in results:
         if result.slice is None:
@@ -42,8 +42,8 @@ def is_compared(part: Result) -> bool:
 def ranked_by(result: Result) -> str | None:
     """Return the metric that says which slice is the worst.
 
-    The log-loss if it is there, else the first score of which one end is better, else the first calibration
-    error; None if there are none of these.
+    The log-loss if it is there, else the first score with a better end, else the first calibration error;
+    None if there are none of these.
     """
     families = {name: estimate.metric.entry.family for name, estimate in result.metrics.items()}
     scores = [
@@ -66,8 +66,8 @@ def _badness(estimate: Estimate) -> float:
 def worst_slices(overall: Result, parts: Sequence[Result]) -> dict[str, Result]:
     """Return the worst slice of each column by the metric they are ranked by, if that is more than chance.
 
-    A score must be worse than that of all rows, an error larger than if calibrated, corrected for the number
-    of slices that are compared.
+    A score must be worse than the score of all rows, an error larger than if calibrated, corrected for the
+    number of compared slices.
     """
     return {column: worst for column, (worst, p) in _worst(overall, parts).items() if p <= SIGNIFICANT}
 
@@ -79,7 +79,7 @@ def _worst(overall: Result, parts: Sequence[Result]) -> dict[str, tuple[Result, 
 
 
 def _ranked(overall: Result, parts: Sequence[Result]) -> list[tuple[Result, float]]:
-    """Return those slices of a column that are compared, the worst first, with their corrected p-values.
+    """Return the compared slices of a column, the worst first, with their corrected p-values.
 
     There are none if fewer than two can be compared; a slice no worse than all rows has 1.
     """
@@ -118,17 +118,17 @@ def slice_tables(
     Parameters
     ----------
     overall, parts
-        All rows, and the slices of them.
+        All rows, and their slices.
     name
         What to call the data if there are several; else "".
     details
-        Whether all of many slices have a row, or only those that are worse than chance would make them.
+        Whether all of many slices have a row, or only slices worse than chance would make them.
     """
     return [_table(overall, slices, column, name, details) for column, slices in by_column(parts).items()]
 
 
 def _in_order(overall: Result, parts: Sequence[Result], details: bool) -> list[Result]:
-    """Return slices to show; of many those that are worse than chance first, or these alone."""
+    """Return slices to show; of many the ones worse than chance first, or these alone."""
     if len(parts) <= MANY:
         return list(parts)
     beyond = [part for part, p in _ranked(overall, parts) if p <= SIGNIFICANT]

@@ -32,7 +32,7 @@ def terminal_text(tables: Sequence[TextTable], width: int | None = None, color: 
     tables
         What to show.
     width
-        In characters; that of the terminal if None.
+        In characters; the terminal's width if None.
     color
         Whether to emphasize with escape sequences.
     """
@@ -108,7 +108,7 @@ def _folded(table: TextTable, width: int) -> Iterator[TextTable]:
 
 
 def _room_for_names(widths: Sequence[int], width: int) -> int | None:
-    """Return to how many characters names are broken so that other columns fit; None if that is no help."""
+    """Return the width at which names break to leave room for other columns; None if that is no help."""
     room = width - sum(one + GAP for one in widths[1:])
     return room if NAME <= room < widths[0] else None
 

@@ -1,4 +1,4 @@
-"""A threshold on the confidence: what is promised above it, in words and tables."""
+"""A threshold on the confidence: the promise above it, in words and tables."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class ThresholdReport(Shown):
     repeats
         How rows depend on each other, as far as columns show it.
     class_name
-        What the class is called whose probability the threshold is on; "" for the confidence.
+        Name of the class with the probability that the threshold is on; "" for the confidence.
     """
 
     threshold: Threshold
@@ -42,7 +42,7 @@ class ThresholdReport(Shown):
 
     @property
     def exit_status(self) -> int:
-        """That of `calcli threshold`: 1 if nothing can be promised."""
+        """The exit status of `calcli threshold`: 1 if nothing can be promised."""
         return 0 if self.threshold.promises else 1
 
     def tables(self) -> list[TextTable]:
@@ -66,12 +66,12 @@ class ThresholdReport(Shown):
         return [table_of(title, rows, cells, [*self._notes(), *(f"{one}." for one in self.repeats)])]
 
     def headline(self) -> Headline:
-        """Return what is promised."""
+        """Return the promises."""
         made_of, said = self.threshold.made_of, next(self._notes())
         return Headline(made_of["path"], said, "good" if self.threshold.promises else "bad")
 
     def data(self) -> ThresholdObject:
-        """Return the same as nested values: those of the file."""
+        """Return the same as nested values, as in the file."""
         return self.threshold.content()
 
     def records(self) -> Iterator[dict[str, Any]]:

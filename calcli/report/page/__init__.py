@@ -32,7 +32,7 @@ class Picture:
     svg
         The figure as an SVG element.
     system
-        Whose it is; "" for one of all systems.
+        Its owner; "" for one of all systems.
     """
 
     title: str
@@ -52,7 +52,7 @@ class Figures(Shown):
     written
         The files they are in.
     drawn
-        Those of a page.
+        Pictures of a page.
     """
 
     systems: Sequence[str]
@@ -66,7 +66,7 @@ class Figures(Shown):
         return []
 
     def headline(self) -> Headline:
-        """Return whose figures these are."""
+        """Return the owner of these figures."""
         return Headline(", ".join(self.systems))
 
     def pictures(self) -> Sequence[Picture]:
