@@ -121,7 +121,7 @@ def test_rows_with_a_label_to_be_ignored_are_left_out_and_counted(marker, ending
     np.testing.assert_allclose(scores_of(predictions), np.log(THREE[kept]))
     assert predictions.labels.tolist() == LABELS[kept].tolist()
     assert predictions.column("country").tolist() == (np.arange(N) % 3)[kept].tolist()
-    assert "15 of 60 rows have a label to be ignored" in predictions.provenance.notes[0]
+    assert "15 of 60 rows have a label to ignore" in predictions.provenance.notes[0]
 
 
 def test_labels_to_be_ignored_may_be_text_and_rows_keep_their_numbers(tmp_path):

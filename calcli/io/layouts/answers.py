@@ -22,13 +22,13 @@ LEAVE_OUT, REMOVE = "leave them out with --drop-missing", "remove such rows"
 
 
 def require_column(
-    column: str, columns: Collection[str], name: str, option: str, what: str = "column"
+    column: str, columns: Collection[str], name: str, option: str, kind: str = "column"
 ) -> None:
     """Raise a UsageError for a missing column, and name similar ones."""
     if column not in columns:
         near = difflib.get_close_matches(column, columns, n=3)
         offer = f"did you mean {listed(near)}?" if near else f"it has {listed(tuple(columns))}"
-        raise UsageError(f'{option}: {name} has no {what} "{column}"; {offer}')
+        raise UsageError(f'{option}: {name} has no {kind} "{column}"; {offer}')
 
 
 def outcomes_of(values: Sequence[Array], ignored: Collection[str] = ()) -> Labels:
@@ -41,12 +41,12 @@ def outcomes_of(values: Sequence[Array], ignored: Collection[str] = ()) -> Label
     ignored
         Labels to leave out; they stay where two columns are compared.
     """
-    gone = np.logical_or.reduce([is_missing(one) for one in values])
+    gone = np.logical_or.reduce([is_missing(value) for value in values])
     last = values[-1].astype(str) if values[-1].dtype.kind == "O" else values[-1]
     if len(values) == 2:
-        said, right = comparable(*values)
+        answered, right = comparable(*values)
         texts_of_last = as_text(last) if ignored else last
-        last = np.where(said == right, "1", "0")
+        last = np.where(answered == right, "1", "0")
         last = np.where(np.isin(texts_of_last, [*ignored]), texts_of_last, last) if ignored else last
     distinct, codes = np.unique(last, return_inverse=True)
     codes = np.where(gone, len(distinct), codes)
@@ -76,21 +76,21 @@ def rights_of(labels: Labels, owner: str, place: Place, mend: str) -> Labels:
     right = np.array(outcomes, np.int8)[labels.codes]
     if (wrong := right < 0).any():
         row = int(wrong.argmax())
-        said = labels.values[labels.codes[row]]
-        leave = f"leave such rows out with --ignore-label {shlex.quote(str(said))}"
+        value = labels.values[labels.codes[row]]
+        leave = f"leave such rows out with --ignore-label {shlex.quote(str(value))}"
         raise InputError(
-            f"{place.row(row)} has the value {said!r} in {owner}; expected right or wrong, as 1 and 0, true "
+            f"{place.row(row)} has the value {value!r} in {owner}; expected right or wrong, as 1 and 0, true "
             f"and false, or correct and incorrect; {leave if mend else REMOVE}"
         )
     return Labels((0, 1), right, "numbers")
 
 
-def refuse_gone(gone: Array, what: str, place: Place, mend: str) -> None:
+def refuse_gone(gone: Array, subject: str, place: Place, mend: str) -> None:
     """Raise an InputError that counts the (N,) rows where something is missing, and what to do about it."""
     if gone.any():
         raise InputError(
-            f"{place.name}: {what} is missing in {np.count_nonzero(gone):,} of {len(gone):,} rows, the first "
-            f"of them {place.row(int(gone.argmax()))}; {mend or REMOVE}"
+            f"{place.name}: {subject} is missing in {np.count_nonzero(gone):,} of {len(gone):,} rows, the "
+            f"first of them {place.row(int(gone.argmax()))}; {mend or REMOVE}"
         )
 
 
@@ -105,21 +105,21 @@ def as_text(values: Array) -> Array:
     return np.char.strip(values.astype(str))
 
 
-def comparable(one: Array, other: Array) -> tuple[Array, Array]:
+def comparable(left_: Array, right: Array) -> tuple[Array, Array]:
     """Return two columns, the same wherever they say the same.
 
     Text is compared letter by letter; but where it stands beside numbers, a type that was found column by
     column, 01 is 1, and true and false are 1 and 0, if there are no other numbers.
     """
-    numeric = _is_numeric(one), _is_numeric(other)
+    numeric = _is_numeric(left_), _is_numeric(right)
     if all(numeric):
-        return one, other
+        return left_, right
     if not any(numeric):
-        return as_text(one), as_text(other)
-    numbers = one if numeric[0] else other
+        return as_text(left_), as_text(right)
+    numbers = left_ if numeric[0] else right
     words = {"true": "1", "false": "0"} if np.isin(numbers[~is_missing(numbers)], (0, 1)).all() else {}
-    one, other = (_in_numbers(values, words) for values in (one, other))
-    return one, other
+    left_, right = (_in_numbers(values, words) for values in (left_, right))
+    return left_, right
 
 
 def _in_numbers(values: Array, words: Mapping[str, str]) -> Array:

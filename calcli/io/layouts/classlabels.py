@@ -21,7 +21,7 @@ def class_labels(schema: Any) -> dict[str, tuple[str, ...]]:
     for column, said in features.items():
         names = said.get("names") if isinstance(said, dict) and said.get("_type") == "ClassLabel" else None
         if isinstance(names, list) and column in schema.names:
-            by_column[column] = tuple(str(one).encode(errors="backslashreplace").decode() for one in names)
+            by_column[column] = tuple(str(name).encode(errors="backslashreplace").decode() for name in names)
     return by_column
 
 
@@ -41,15 +41,15 @@ def named_classes(
     options
         `classes` overrules them, and `labels` says that they are elsewhere.
     """
-    known = class_labels(schema)
-    columns_of_labels = label_names([*known]) or ([] if options.labels else [*known])
-    said = known[columns_of_labels[0]] if len(columns_of_labels) == 1 else ()
-    if len(said) != max(2, columns) or options.classes is not None:
+    labels = class_labels(schema)
+    columns_of_labels = label_names([*labels]) or ([] if options.labels else [*labels])
+    names = labels[columns_of_labels[0]] if len(columns_of_labels) == 1 else ()
+    if len(names) != max(2, columns) or options.classes is not None:
         return classes
     if columns == 1:
-        return said if classes in (None, ("1",)) else said[::-1] if classes == ("0",) else classes
-    numbered = classes is None or (all(map(str.isdigit, classes)) and {*classes} != {*said})
-    return said if numbered else classes
+        return names if classes in (None, ("1",)) else names[::-1] if classes == ("0",) else classes
+    numbered = classes is None or (all(map(str.isdigit, classes)) and {*classes} != {*names})
+    return names if numbered else classes
 
 
 def metadata_with(metadata: Any, names: Sequence[str], new: Sequence[str]) -> Any:
@@ -62,15 +62,15 @@ def metadata_with(metadata: Any, names: Sequence[str], new: Sequence[str]) -> An
     names, new
         The columns there are, and the new ones among them.
     """
-    said = _said(metadata)
-    features = _features(said)
+    info = _said(metadata)
+    features = _features(info)
     if not features:
         return metadata
     number = {"dtype": "float64", "_type": "Value"}
-    said["info"]["features"] = {
+    info["info"]["features"] = {
         name: number if name in new else features[name] for name in names if name in new or name in features
     }
-    return {**metadata, KEY: json.dumps(said).encode()}
+    return {**metadata, KEY: json.dumps(info).encode()}
 
 
 def joined_metadata(parts: Sequence[tuple[str, Any]]) -> Any:
@@ -82,20 +82,20 @@ def joined_metadata(parts: Sequence[tuple[str, Any]]) -> Any:
         If two parts name the classes of a column differently.
     """
     by_column: dict[str, tuple[str, tuple[str, ...]]] = {}
-    fullest, said = -1, None
+    fullest, metadata = -1, None
     for part, schema in parts:
         labels = class_labels(schema)
         for column, names in labels.items():
-            first, known = by_column.setdefault(column, (part, names))
-            if known != names:
+            first_part, known_names = by_column.setdefault(column, (part, names))
+            if known_names != names:
                 raise InputError(
-                    f"{first} and {part} name the classes of {column} differently, {listed(known)} and "
-                    f"{listed(names)}; parts of one data set must be alike; without --concat files are "
-                    "evaluated one by one"
+                    f"{first_part} and {part} name the classes of {column} differently, "
+                    f"{listed(known_names)} and {listed(names)}; parts of one data set must be alike; "
+                    "without --concat files are evaluated one by one"
                 )
         if len(labels) > fullest:
-            fullest, said = len(labels), names_alone(schema.metadata)
-    return said
+            fullest, metadata = len(labels), names_alone(schema.metadata)
+    return metadata
 
 
 def names_alone(metadata: Mapping[bytes, bytes] | None) -> dict[bytes, bytes] | None:
@@ -111,7 +111,7 @@ def _said(metadata: Mapping[bytes, bytes] | None) -> dict[str, Any]:
     return metadata_of_file if isinstance(metadata_of_file, dict) else {}
 
 
-def _features(said: Mapping[str, Any]) -> dict[str, Any]:
-    info = said.get("info")
+def _features(document: Mapping[str, Any]) -> dict[str, Any]:
+    info = document.get("info")
     features = info.get("features") if isinstance(info, dict) else None
     return features if isinstance(features, dict) else {}

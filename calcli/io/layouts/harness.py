@@ -48,11 +48,11 @@ def harness_table(records: Sequence[Mapping[str, Any]], name: str) -> Any:
     if not any(mark in records[0] for mark in MARKS):
         return None
     likelihoods = [_likelihoods(record) for record in records]
-    if any(len(one) < 2 for one in likelihoods):
+    if any(len(likelihood) < 2 for likelihood in likelihoods):
         return None
-    most, least = max(map(len, likelihoods)), min(map(len, likelihoods))
+    largest, least = max(map(len, likelihoods)), min(map(len, likelihoods))
     options = [
-        {"log_likelihoods": one, "characters": _characters(record, len(one)), "most": most, "least": least}
+        {"log_likelihoods": one, "characters": _characters(record, len(one)), "most": largest, "least": least}
         for record, one in zip(records, likelihoods, strict=True)
     ]
     targets = _targets(records, likelihoods, name)
@@ -68,9 +68,9 @@ def harness_table(records: Sequence[Mapping[str, Any]], name: str) -> Any:
 
 def unpack(field: Any, head: Head, options: ReadOptions) -> Unpacked | None:
     """Return the log-probabilities of the options."""
-    if not pa.types.is_struct(field.type) or tuple(one.name for one in field.type) != FIELDS:
+    if not pa.types.is_struct(field.type) or tuple(part.name for part in field.type) != FIELDS:
         return None
-    made = Derived(
+    derived = Derived(
         "log_probs", pa.list_(pa.float64()), partial(_log_probs, per_character=options.per_character)
     )
     how = (
@@ -79,23 +79,23 @@ def unpack(field: Any, head: Head, options: ReadOptions) -> Unpacked | None:
         else "as they are (--per-character divides them)"
     )
     note = f"the scores are the log-softmax of the log-likelihoods of the options, {how}"
-    first = head()
-    counts = first[0].as_py() if len(first) else {"most": 0, "least": 0}
+    head_values = head()
+    counts = head_values[0].as_py() if len(head_values) else {"most": 0, "least": 0}
     names = option_names(counts["most"]) if counts["least"] < counts["most"] else None
-    return Unpacked((made,), note=note, classes=names)
+    return Unpacked((derived,), note=note, classes=names)
 
 
 def _log_probs(options: Any, row: Row, *, per_character: bool) -> Any:
     rows = []
-    parts = (options.field(part).to_pylist() for part in FIELDS)
-    for n, (likelihoods, characters, most, _) in enumerate(zip(*parts, strict=True)):
+    columns = (options.field(part).to_pylist() for part in FIELDS)
+    for n, (likelihoods, characters, width, _) in enumerate(zip(*columns, strict=True)):
         scores = np.array(likelihoods, np.float64)
         if per_character:
             if characters is None or len(characters) != len(likelihoods) or 0 in characters:
                 raise InputError(f"{row(n)} does not have the text of its options; leave out --per-character")
             scores = scores / characters
         scores = scores - np.logaddexp.reduce(scores)
-        rows.append([*scores.tolist(), *[-np.inf] * (most - len(scores))])
+        rows.append([*scores.tolist(), *[-np.inf] * (width - len(scores))])
     return pa.array(rows, pa.list_(pa.float64()))
 
 
@@ -103,13 +103,13 @@ def _likelihoods(record: Mapping[str, Any]) -> list[float]:
     """Return the log-likelihood of each option; none if these are other answers."""
     likelihoods = []
     stored = record.get("filtered_resps") or record.get("resps")
-    for one in stored if isinstance(stored, list) else ():
-        while isinstance(one, list) and len(one) == 1:
-            one = one[0]
-        if not isinstance(one, list) or len(one) != 2:
+    for response in stored if isinstance(stored, list) else ():
+        while isinstance(response, list) and len(response) == 1:
+            response = response[0]
+        if not isinstance(response, list) or len(response) != 2:
             return []
         try:
-            likelihoods.append(float(one[0]))
+            likelihoods.append(float(response[0]))
         except (TypeError, ValueError, OverflowError):
             return []
     return likelihoods
@@ -121,7 +121,7 @@ def _texts(record: Mapping[str, Any], count: int) -> list[str]:
     values = list(stored.values()) if isinstance(stored, dict) else stored
     if not isinstance(values, list):
         return []
-    lists = [list(one.values()) if isinstance(one, dict) else one for one in values]
+    lists = [list(value.values()) if isinstance(value, dict) else value for value in values]
     texts = [one[1] for one in lists if isinstance(one, list) and len(one) > 1 and isinstance(one[1], str)]
     return texts if len(texts) == count else []
 
@@ -139,7 +139,7 @@ def _targets(
     Where neither fits all rows, each has the one that fits. Where that is open, `acc` says whether the
     likeliest option is the right one.
     """
-    pairs = [(record, len(one)) for record, one in zip(records, likelihoods, strict=True)]
+    pairs = [(record, len(likelihood)) for record, likelihood in zip(records, likelihoods, strict=True)]
     numbers, texts = [_by_number(*pair) for pair in pairs], [_by_text(*pair) for pair in pairs]
     by_number = [text if number is None else number for number, text in zip(numbers, texts, strict=True)]
     by_text = [
@@ -152,8 +152,8 @@ def _targets(
     targets = [[_known(one, *pairs[n], n, name) for n, one in enumerate(by)] for by in (by_number, by_text)]
     if targets[0] == targets[1]:
         return targets[0]
-    likeliest = [max(range(len(one)), key=one.__getitem__) for one in likelihoods]
-    fitting = [one for one in targets if _fits(one, likeliest, records)]
+    likeliest = [max(range(len(likelihood)), key=likelihood.__getitem__) for likelihood in likelihoods]
+    fitting = [target for target in targets if _fits(target, likeliest, records)]
     if len(fitting) == 1:
         return fitting[0]
     n = next(n for n, (one, other) in enumerate(zip(*targets, strict=True)) if one != other)
@@ -165,7 +165,7 @@ def _targets(
 
 def _fits(targets: Sequence[int], likeliest: Sequence[int], records: Sequence[Mapping[str, Any]]) -> bool:
     """Tell whether `acc` is there and says in each row whether the likeliest option is right."""
-    right = [one == other for one, other in zip(targets, likeliest, strict=True)]
+    right = [target == best for target, best in zip(targets, likeliest, strict=True)]
     return right == [record.get("acc") for record in records]
 
 

@@ -69,24 +69,24 @@ def _cases(content: Mapping[str, Any]) -> Any:
 
 
 def _of_records(records: Any) -> list[Row]:
-    first = records[0] if isinstance(records, list) and records else None
-    if not isinstance(first, dict) or not all(isinstance(one, dict) for one in records):
+    record_ = records[0] if isinstance(records, list) and records else None
+    if not isinstance(record_, dict) or not all(isinstance(record, dict) for record in records):
         return []
-    if "doc_id" in first and ("filtered_resps" in first or "resps" in first):
+    if "doc_id" in record_ and ("filtered_resps" in record_ or "resps" in record_):
         return _harness(records)
-    if "testIdx" in first or ("vars" in first and "success" in first):
+    if "testIdx" in record_ or ("vars" in record_ and "success" in record_):
         return _promptfoo(records)
-    if any(isinstance(first.get(key), list) for key in ("metricsData", "metrics_data")):
+    if any(isinstance(record_.get(key), list) for key in ("metricsData", "metrics_data")):
         return list(map(_deepeval, records))
-    if "instance_id" in first and isinstance(first.get("stats"), list):
-        return [_helm(one) for one in records if not one.get("perturbation")]
-    if "custom_id" in first and isinstance(first.get("response"), dict):
+    if "instance_id" in record_ and isinstance(record_.get("stats"), list):
+        return [_helm(record) for record in records if not record.get("perturbation")]
+    if "custom_id" in record_ and isinstance(record_.get("response"), dict):
         return _batch(records)
     return []
 
 
 def _inspect(samples: Sequence[Mapping[str, Any]]) -> list[Row]:
-    return [dict(_of_inspect(one)) for one in samples]
+    return [dict(_of_inspect(sample)) for sample in samples]
 
 
 def _of_inspect(sample: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
@@ -98,8 +98,8 @@ def _of_inspect(sample: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
         yield "error", str(error.get("message") if isinstance(error, dict) else error)
     for name, score in (sample.get("scores") or {}).items():
         value = score.get("value") if isinstance(score, dict) else score
-        parts = value if isinstance(value, dict) else {"": value}
-        for part, grade in parts.items():
+        grades = value if isinstance(value, dict) else {"": value}
+        for part, grade in grades.items():
             yield f"{SCORE}{name}{'_' * bool(part)}{part}", None if grade == "N" else grade
         sure = (score.get("metadata") or {}) if isinstance(score, dict) else {}
         yield from ((key, sure[key]) for key in SURE if key in sure)
@@ -107,44 +107,44 @@ def _of_inspect(sample: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 def _harness(records: Sequence[Mapping[str, Any]]) -> list[Row]:
     """Return a row for each document; with several filters a score of each."""
-    filters = {str(one.get("filter", "none")) for one in records}
+    filters = {str(record.get("filter", "none")) for record in records}
     rows: dict[str, Row] = {}
-    for n, one in enumerate(records):
-        suffix = f",{one.get('filter')}" if len(filters) > 1 else ""
-        known = one.get("metrics") or [key for key in one if key in ("acc", "exact_match", "acc_norm")]
-        values = {f"{SCORE}{key}{suffix}": one.get(key) for key in known if _plain(one.get(key))}
-        key = str(one["doc_id"])
+    for n, record in enumerate(records):
+        suffix = f",{record.get('filter')}" if len(filters) > 1 else ""
+        known = record.get("metrics") or [key for key in record if key in ("acc", "exact_match", "acc_norm")]
+        values = {f"{SCORE}{key}{suffix}": record.get(key) for key in known if _plain(record.get(key))}
+        key = str(record["doc_id"])
         if any(score in rows.get(key, {}) for score in values):
             key = f"{key}/{n}"  # the same document again
-        rows.setdefault(key, {"doc_id": str(one["doc_id"])}).update(values)
+        rows.setdefault(key, {"doc_id": str(record["doc_id"])}).update(values)
     return list(rows.values())
 
 
 def _promptfoo(records: Sequence[Mapping[str, Any]]) -> list[Row]:
     """Return a row for each test; with several providers or prompts a score of each."""
 
-    def system(one: Mapping[str, Any]) -> str:
-        provider = one.get("provider")
+    def system(record_: Mapping[str, Any]) -> str:
+        provider = record_.get("provider")
         called = provider.get("label") or provider.get("id") if isinstance(provider, dict) else provider
-        return f"{called}_{one.get('promptIdx', 0)}"
+        return f"{called}_{record_.get('promptIdx', 0)}"
 
-    several, rows = len({system(one) for one in records}) > 1, dict[tuple[str, int], Row]()
+    several, rows = len({system(record) for record in records}) > 1, dict[tuple[str, int], Row]()
     times: dict[tuple[str, str], int] = {}
-    for n, one in enumerate(records):
-        test, name_of_system = str(one.get("testIdx", n)), system(one)
+    for n, record in enumerate(records):
+        test, name_of_system = str(record.get("testIdx", n)), system(record)
         time = times[name_of_system, test] = times.get((name_of_system, test), -1) + 1
         row = rows.setdefault((test, time), {"test_idx": test})
         if several:
-            row[f"{SCORE}{name_of_system}"] = one.get("success")
+            row[f"{SCORE}{name_of_system}"] = record.get("success")
             continue
-        row |= {"success": one.get("success"), "score": one.get("score")}
-        row |= {f"{SCORE}{key}": value for key, value in (one.get("namedScores") or {}).items()}
+        row |= {"success": record.get("success"), "score": record.get("score")}
+        row |= {f"{SCORE}{key}": value for key, value in (record.get("namedScores") or {}).items()}
     return list(rows.values())
 
 
-def _deepeval(one: Mapping[str, Any]) -> Row:
-    row = {"id": str(one.get("name", "")), "success": one.get("success")}
-    for metric in one.get("metricsData") or one.get("metrics_data") or ():
+def _deepeval(record: Mapping[str, Any]) -> Row:
+    row = {"id": str(record.get("name", "")), "success": record.get("success")}
+    for metric in record.get("metricsData") or record.get("metrics_data") or ():
         row[f"{SCORE}{metric.get('name')}"] = metric.get("score")
     return row
 
@@ -167,14 +167,14 @@ def _helm(one: Mapping[str, Any]) -> Row:
 def _batch(records: Sequence[Mapping[str, Any]]) -> list[Row]:
     """Return a row for each answer of OpenAI's batches, with the logarithms of the tokens that all have."""
     rows, options = [], list[Row]()
-    for one in records:
+    for record in records:
         try:
-            (first, *_) = one["response"]["body"]["choices"][0]["logprobs"]["content"]
-            top = {str(token["token"]).strip(): token["logprob"] for token in first["top_logprobs"]}
+            (token_, *_) = record["response"]["body"]["choices"][0]["logprobs"]["content"]
+            top = {str(token["token"]).strip(): token["logprob"] for token in token_["top_logprobs"]}
         except (KeyError, IndexError, TypeError, ValueError):
             return []
         options.append(top)
-        rows.append({key: value for key, value in one.items() if _plain(value)})
+        rows.append({key: value for key, value in record.items() if _plain(value)})
     common = [token for token in options[0] if all(token in top for top in options)]
     return [
         row | {f"logprob_{token}": top[token] for token in sorted(common)}

@@ -24,19 +24,19 @@ def unpack(field: Any, head: Head, options: ReadOptions) -> Unpacked | None:
     """Return a column for each field, named as in `probs.cat`, nested objects included."""
     if not pa.types.is_struct(field.type) or not field.type.num_fields or field.name.count(".") > DEEPEST:
         return None
-    first, names = head(), [one.name for one in field.type]
+    cells, names = head(), [child.name for child in field.type]
     if {"type", "values"} <= {*names} <= {"type", "size", "indices", "values"}:
         return None  # a vector, though of odd parts
-    known = differ_in_numbers(names) or are_custom(names)
-    made: list[Derived] = []
-    for place, one in enumerate(field.type):
-        derived = Derived(f"{field.name}.{one.name}", one.type, partial(_field, place))
-        part = partial(derived.make, first, str) if len(first) else partial(pa.array, [], one.type)
-        within = unpack_column(one.with_name(derived.name), part, options)
+    ordered_by_name = differ_in_numbers(names) or are_custom(names)
+    columns: list[Derived] = []
+    for place, child in enumerate(field.type):
+        derived = Derived(f"{field.name}.{child.name}", child.type, partial(_field, place))
+        part = partial(derived.make, cells, str) if len(cells) else partial(pa.array, [], child.type)
+        within = unpack_column(child.with_name(derived.name), part, options)
         plain = within is None or within.percent or within.classes is not None
-        made += [derived] if plain or within is None else [_after(derived, it) for it in within.made]
-    ordered = known or not SEVERAL.items() <= (field.metadata or {}).items()
-    return Unpacked(tuple(made), ordered=ordered, owner=field.name)
+        columns += [derived] if plain or within is None else [_after(derived, it) for it in within.made]
+    ordered = ordered_by_name or not SEVERAL.items() <= (field.metadata or {}).items()
+    return Unpacked(tuple(columns), ordered=ordered, owner=field.name)
 
 
 def with_orders(table: Any, values_of: Callable[[str], Iterable[Any]]) -> Any:
@@ -47,8 +47,8 @@ def with_orders(table: Any, values_of: Callable[[str], Iterable[Any]]) -> Any:
     """
     for place, field in enumerate(table.schema):
         if pa.types.is_struct(field.type) and _named_as_scores(field.name):
-            first = islice(values_of(field.name), HEAD_ROWS)
-            if several_orders(one for one in first if isinstance(one, dict)):
+            values = islice(values_of(field.name), HEAD_ROWS)
+            if several_orders(value for value in values if isinstance(value, dict)):
                 table = table.set_column(place, field.with_metadata(SEVERAL), table.column(place))
     return table
 
@@ -57,9 +57,9 @@ def _named_as_scores(name: str) -> bool:
     return says("score", name)
 
 
-def _after(outer: Derived, made: Derived) -> Derived:
+def _after(outer: Derived, derived: Derived) -> Derived:
     """Return a column that is made of a field."""
-    return Derived(made.name, made.type, lambda values, row: made.make(outer.make(values, row), row))
+    return Derived(derived.name, derived.type, lambda values, row: derived.make(outer.make(values, row), row))
 
 
 def _field(place: int, values: Any, row: Row) -> Any:

@@ -25,8 +25,8 @@ def unpack(field: Any, head: Head, options: ReadOptions) -> Unpacked | None:
     if _is_list(kind) and pa.types.is_struct(kind.value_type):
         inner = kind.value_type
         deeper = inner.num_fields == 1 and pa.types.is_struct(inner.field(0).type)
-        parts = _parts({one.name: one.type for one in (inner.field(0).type if deeper else inner)})
-        if parts is None:
+        names = _parts({child.name: child.type for child in (inner.field(0).type if deeper else inner)})
+        if names is None:
             return None
 
         def make(part: str, values: Any) -> Any:
@@ -34,9 +34,9 @@ def unpack(field: Any, head: Head, options: ReadOptions) -> Unpacked | None:
             flat = lists.flatten()
             return _relisted(lists, pc.struct_field(flat, [0, part] if deeper else part))
 
-    elif pa.types.is_struct(kind) and all(_is_list(one.type) for one in kind):
-        parts = _parts({one.name: one.type.value_type for one in kind})
-        if parts is None:
+    elif pa.types.is_struct(kind) and all(_is_list(child.type) for child in kind):
+        names = _parts({child.name: child.type.value_type for child in kind})
+        if names is None:
             return None
 
         def make(part: str, values: Any) -> Any:
@@ -44,7 +44,7 @@ def unpack(field: Any, head: Head, options: ReadOptions) -> Unpacked | None:
 
     else:
         return None
-    label, score = parts
+    label, score = names
     classes = Derived(
         f"{field.name}.{label}",
         pa.list_(pa.large_string()),

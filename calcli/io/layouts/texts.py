@@ -74,11 +74,11 @@ def _of_numbers(name: str, values: list[str], plainly: list[str]) -> Unpacked | 
         return Unpacked((Derived(name, pa.float64(), _percentages),), percent=True)
     if all(map(ALONE.fullmatch, plainly)) and any("." in value for value in plainly):
         return Unpacked((Derived(name, pa.float64(), _single),))
-    if all(map(DECIMAL.fullmatch, values)) and any("," in one for one in values) and not _are_pairs(values):
+    if all(map(DECIMAL.fullmatch, values)) and any("," in text for text in values) and not _are_pairs(values):
         return Unpacked((Derived(name, pa.float64(), _decimals),), note=f"{name} has decimal commas")
     if all(map(ONE.fullmatch, plainly)):
         return Unpacked((Derived(name, pa.float64(), _unlisted),))
-    if all(SPARSE.fullmatch(one) or NUMBERS.fullmatch(one.replace("...", " 0 ")) for one in plainly):
+    if all(SPARSE.fullmatch(text) or NUMBERS.fullmatch(text.replace("...", " 0 ")) for text in plainly):
         make = _of_pairs if all(map(DECIMAL.fullmatch, values)) else _vectors
         return Unpacked((Derived(name, pa.list_(pa.float64()), make),), note=f"{name} holds lists as text")
     return None
@@ -94,9 +94,9 @@ def _may_hold_scores(name: str, options: ReadOptions) -> bool:
 
 def _are_pairs(values: list[str]) -> bool:
     """Tell whether numbers with a comma may as well be two: of 0 and 1, or percentages that sum to 100."""
-    parts = [value.strip().split(",") for value in values]
-    whole = all(len(one) == 2 and all(part.lstrip("+").isdigit() for part in one) for one in parts)
-    return (whole and len({sum(map(int, one)) for one in parts}) == 1 and len(values) > 1) or all(
+    pairs_ = [value.strip().split(",") for value in values]
+    integers = all(len(pair) == 2 and all(part.lstrip("+").isdigit() for part in pair) for pair in pairs_)
+    return (integers and len({sum(map(int, pair)) for pair in pairs_}) == 1 and len(values) > 1) or all(
         value.strip() in ("0,1", "1,0", "0,0", "1,1") for value in values
     )
 
@@ -139,7 +139,7 @@ def _numbers(texts: Any, row: Row) -> Any:
     lists = pc.split_pattern_regex(bare, BETWEEN)
     flat = lists.flatten()
     if pc.any(pc.equal(flat, "")).as_py():  # what is missing
-        lists = pa.array([[x for x in one if x] for one in lists.to_pylist()], pa.list_(pa.string()))
+        lists = pa.array([[x for x in words if x] for words in lists.to_pylist()], pa.list_(pa.string()))
         flat = lists.flatten()
     return pa.ListArray.from_arrays(lists.offsets, _as_numbers(flat, lists, row, "numbers, as in [0.1, 0.9]"))
 
@@ -173,7 +173,7 @@ def _dense(match: re.Match[str]) -> str:
 
 
 def _refuse_two_separators(cells: Any, row: Row) -> None:
-    kinds = [pc.match_substring_regex(cells, one).cast(pa.int8()) for one in SEPARATORS]
+    kinds = [pc.match_substring_regex(cells, separator).cast(pa.int8()) for separator in SEPARATORS]
     two = pc.greater(reduce(pc.add, kinds), 1)
     if (n := pc.index(two, True).as_py()) >= 0:
         why = ", scores with two kinds of separators; expected one; if commas are decimal ones, write points"
@@ -223,21 +223,21 @@ def _words(texts: Any, row: Row) -> Any:
 
 def _of_objects(field: Any, values: list[str], options: ReadOptions) -> Unpacked | None:
     """Return what becomes of text that holds objects: each a {label, score}, or one of scores by class."""
-    first, classes = _literal(values[0]), None
-    if isinstance(first, dict):
-        if len(first) < 2 or not all(isinstance(one, int | float) for one in first.values()):
+    literal, classes = _literal(values[0]), None
+    if isinstance(literal, dict):
+        if len(literal) < 2 or not all(isinstance(one, int | float) for one in literal.values()):
             return None
         if not several_orders(one for one in map(_literal, values) if isinstance(one, dict)):
-            classes = tuple(map(str, first))
+            classes = tuple(map(str, literal))
 
         def parse(texts: Any, row: Row) -> Any:
             read = [_scores_by_class(text, row, n) for n, text in enumerate(texts.to_pylist())]
             return pa.array([[{"label": k, "score": v} for k, v in one.items()] for one in read], kind)
 
         kind = pa.list_(pa.struct([("label", pa.string()), ("score", pa.float64())]))
-    elif isinstance(first, list) and first and isinstance(first[0], dict):
+    elif isinstance(literal, list) and literal and isinstance(literal[0], dict):
         try:
-            kind = pa.array([first]).type
+            kind = pa.array([literal]).type
         except UNLIKE:
             return None
 
@@ -253,8 +253,8 @@ def _of_objects(field: Any, values: list[str], options: ReadOptions) -> Unpacked
     unpacked = pairs.unpack(pa.field(field.name, kind), lambda: None, options)
     if unpacked is None:
         return None
-    made = tuple(Derived(one.name, one.type, partial(_after, parse, one.make)) for one in unpacked.made)
-    return Unpacked(made, unpacked.scores, note=f"{field.name} holds objects as text", classes=classes)
+    columns = tuple(Derived(one.name, one.type, partial(_after, parse, one.make)) for one in unpacked.made)
+    return Unpacked(columns, unpacked.scores, note=f"{field.name} holds objects as text", classes=classes)
 
 
 def _refuse_unlike(texts: list[str], kind: Any, row: Row) -> None:
@@ -285,10 +285,10 @@ def _literal(text: str) -> Any:
 
 def _scores_by_class(text: str | None, row: Row, n: int) -> dict[str, float]:
     parsed = _parsed(text, row, n)
-    if not isinstance(parsed, dict) or not all(isinstance(one, int | float) for one in parsed.values()):
+    if not isinstance(parsed, dict) or not all(isinstance(score, int | float) for score in parsed.values()):
         refuse_cell(row(n), text, ", which is not an object of scores by class")
     try:
-        return {str(name): float(one) for name, one in parsed.items()}
+        return {str(name): float(score) for name, score in parsed.items()}
     except OverflowError as error:
         refuse_cell(row(n), text, ", with a score beyond all numbers", error)
 

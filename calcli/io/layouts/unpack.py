@@ -87,7 +87,7 @@ def packed_columns(table: Table, options: ReadOptions) -> dict[str, Unpacked]:
         field.name: unpack_column(field, partial(_first, table, field), options) or _of_options(table, field)
         for field in table.schema
     }
-    packed = {name: one for name, one in every.items() if one is not None}
+    packed = {name: unpacked_ for name, unpacked_ in every.items() if unpacked_ is not None}
     return packed | {
         name: Unpacked(
             (Derived(name, pa.string(), partial(_called, names=names, apart=options.ignore_label)),)
@@ -101,19 +101,19 @@ def packed_columns(table: Table, options: ReadOptions) -> dict[str, Unpacked]:
 
 def _called(numbers: Any, row: Row, *, names: Sequence[str], apart: Sequence[str]) -> Any:
     """Return numbers by their names in metadata; unnamed numbers stay numbers."""
-    known = [str(n) if str(n) in apart and str(n) not in names else one for n, one in enumerate(names)]
+    names_ = [str(n) if str(n) in apart and str(n) not in names else name for n, name in enumerate(names)]
     inside = pc.and_(pc.greater_equal(numbers, 0), pc.less(numbers, len(names)))
-    known_texts, texts = pa.array(known, pa.string()), numbers.cast(pa.string())
+    known_texts, texts = pa.array(names_, pa.string()), numbers.cast(pa.string())
     odd = pc.binary_join_element_wise(pa.scalar("the number"), texts, " ")
-    others = pc.if_else(pc.is_in(texts, pa.array([*names], pa.string())), odd, texts)
-    return pc.if_else(inside, known_texts.take(pc.if_else(inside, numbers, 0)), others)
+    rest_ = pc.if_else(pc.is_in(texts, pa.array([*names], pa.string())), odd, texts)
+    return pc.if_else(inside, known_texts.take(pc.if_else(inside, numbers, 0)), rest_)
 
 
-def unpacked(table: Table, known: Mapping[str, Unpacked]) -> Table:
+def unpacked(table: Table, unpacked_columns: Mapping[str, Unpacked]) -> Table:
     """Return a table with its packed columns unpacked."""
-    packed = {one.name: it for it in known.values() for one in it.made}
-    made = {name: it.made for name, it in known.items()}
-    return replace(derived(table, made), packed=packed) if known else table
+    packed = {column.name: it for it in unpacked_columns.values() for column in it.made}
+    by_name = {name: it.made for name, it in unpacked_columns.items()}
+    return replace(derived(table, by_name), packed=packed) if unpacked_columns else table
 
 
 def scaled(table: Table, by: float | None, options: ReadOptions, scores: Sequence[str] = ()) -> Table:
@@ -129,7 +129,7 @@ def scaled(table: Table, by: float | None, options: ReadOptions, scores: Sequenc
             one.name in named if any(named) else says("score", one.name) and not says("prediction", one.name)
         )
     ]
-    return derived(table, {one: [Derived(one, pa.float64(), partial(_divided, by=by))] for one in names})
+    return derived(table, {name: [Derived(name, pa.float64(), partial(_divided, by=by))] for name in names})
 
 
 def _divided(values: Any, row: Row, *, by: float) -> Any:

@@ -128,7 +128,7 @@ def _entries(
         or indices is None
         or values is None
         or len(indices) != len(stored)
-        or any(one is None or one % 1 or not 0 <= one < size for one in indices)
+        or any(index is None or index % 1 or not 0 <= index < size for index in indices)
     ):
         raise InputError(f"{row} has a sparse vector with other indices than its size allows")
     if size > MOST:

@@ -137,8 +137,8 @@ class ArrayBlocks(StoredScores):
             for k, column in enumerate(part):
                 file.seek(header.offset + (k * total + start) * size)
                 self._fill(file, column)
-            for first in range(0, part.shape[1], rows):
-                yield part[:, first : first + rows].T
+            for row in range(0, part.shape[1], rows):
+                yield part[:, row : row + rows].T
 
     def _fill(self, file: IO[bytes], block: Array) -> None:
         if cast(Any, file).readinto(block.data) != block.nbytes:
@@ -181,13 +181,13 @@ def class_axis(
         return axes - 1
     fitting = [axis for axis in range(axes) if shape[:axis] + shape[axis + 1 :] == labels]
     if len(fitting) > 1:
-        said = (
+        question = (
             f"{where} has shape {shape} and labels of shape {labels}: the classes may be axis "
             f"{' or '.join(map(str, fitting))}; say which: "
         )
         raise Question(
             [{"class_axis": axis} for axis in fitting],
-            lambda offers, shown: said + "; ".join(map(shown, offers)),
+            lambda offers, shown: question + "; ".join(map(shown, offers)),
         )
     return fitting[0] if fitting else axes - 1
 
@@ -254,7 +254,7 @@ class Archive(Contents):
     @classmethod
     def held(cls, name: str, arrays: Mapping[str, Array], scores: str, label: str = "") -> Archive:
         """Return arrays in memory."""
-        stored = {one: StoredArray.held(native(values), name, name) for one, values in arrays.items()}
+        stored = {key: StoredArray.held(native(values), name, name) for key, values in arrays.items()}
         return cls(name, tuple(stored), stored.__getitem__, scores=scores, label=label, labels_from=name)
 
     @property
@@ -289,10 +289,10 @@ class ArrayTable:
     @cached_property
     def scores(self) -> StoredScores:
         """The scores in all files."""
-        parts = [
+        of_files = [
             file.array(self.array).scores(axis) for file, axis in zip(self.files, self.axes, strict=True)
         ]
-        return parts[0] if len(parts) == 1 else SomeScores(tuple(parts))
+        return of_files[0] if len(of_files) == 1 else SomeScores(tuple(of_files))
 
     @cached_property
     def rows(self) -> list[Shape]:
@@ -302,9 +302,9 @@ class ArrayTable:
     @property
     def rows_of_all(self) -> Shape:
         """The same of labels for all files together; other axes than the first are to be the same."""
-        first, *rest = self.rows[0]
-        alike = all(list(rows[1:]) == rest for rows in self.rows)
-        return (first + sum(rows[0] for rows in self.rows[1:]), *rest) if alike else self.scores.shape[:1]
+        front, *axes = self.rows[0]
+        alike = all(list(rows[1:]) == axes for rows in self.rows)
+        return (front + sum(rows[0] for rows in self.rows[1:]), *axes) if alike else self.scores.shape[:1]
 
     @property
     def place(self) -> Place:
@@ -313,10 +313,10 @@ class ArrayTable:
 
     def others(self, *, labelled: bool) -> tuple[str, ...]:
         """Return the names of the other arrays; with labels also that which says which sample a row is of."""
-        first, *rest = (file.names for file in self.files)
-        unused = [one for one in first if one not in (self.array, *CLASS_NAMES)]
+        names_of_first, *further = (file.names for file in self.files)
+        unused = [name for name in names_of_first if name not in (self.array, *CLASS_NAMES)]
         unused += [SAMPLE] if labelled and len(self.shapes[0]) > 2 and SAMPLE not in unused else []
-        return tuple(one for one in unused if one == SAMPLE or all(one in names for names in rest))
+        return tuple(name for name in unused if name == SAMPLE or all(name in names for names in further))
 
     def values(self, name: str) -> Array:
         """Return an array as a column, (N,).
@@ -326,14 +326,14 @@ class ArrayTable:
         InputError
             If it has not a value for each row.
         """
-        parts, samples = [], 0
+        columns, samples = [], 0
         for number, file in enumerate(self.files):
             if name == SAMPLE and SAMPLE not in file.names:
-                parts.append(sample_of_each(self.shapes[number], self.axes[number]) + samples)
-                samples = int(parts[-1][-1]) + 1
+                columns.append(sample_of_each(self.shapes[number], self.axes[number]) + samples)
+                samples = int(columns[-1][-1]) + 1
             else:
-                parts.append(self._column(number, name))
-        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+                columns.append(self._column(number, name))
+        return columns[0] if len(columns) == 1 else np.concatenate(columns)
 
     def _column(self, number: int, name: str) -> Array:
         file, rows = self.files[number], self.rows[number]
@@ -367,7 +367,7 @@ class ArrayTable:
         InputError
             If there is not one label for each row.
         """
-        parts = []
+        of_files = []
         for number, file in enumerate(self.files):
             stored, shape, axis = file.array(name), self.shapes[number], self.axes[number]
             turned = (*rows_of(shape, axis), shape[axis] if len(shape) > 1 else 1)
@@ -376,8 +376,8 @@ class ArrayTable:
             if file.label and owner == file.name:  # handed over
                 _refuse_other_rows(file.name, shape, stored.header.shape, len(labels) == size)
             require_label_each(file.name, (size, turned[-1]), len(labels), owner)
-            parts.append(labels)
-        return parts[0] if len(parts) == 1 else join_labels(parts)
+            of_files.append(labels)
+        return of_files[0] if len(of_files) == 1 else join_labels(of_files)
 
 
 def _refuse_other_rows(owner: str, scores: Shape, labels: Shape, fits: bool) -> None:

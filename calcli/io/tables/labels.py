@@ -60,13 +60,13 @@ class Labels:
     def plain(self) -> tuple[str, ...]:
         """What the distinct labels mean, as `plain_text`."""
         if self.meaning == "booleans":
-            return tuple("" if one is None else str(bool(one)).lower() for one in self.values)
+            return tuple("" if value is None else str(bool(value)).lower() for value in self.values)
         return tuple(map(plain_text, self.values))
 
     @property
     def numbers(self) -> list[int]:
         """The distinct labels, if numbers."""
-        return [one for one in self.values if isinstance(one, int)]
+        return [value for value in self.values if isinstance(value, int)]
 
     def shown(self, code: int) -> str:
         """Return one of the distinct labels as messages have it."""
@@ -78,16 +78,16 @@ class Labels:
         gone = [one is None or (isinstance(one, str) and one.strip().lower() in words) for one in self.values]
         return np.array(gone, np.bool_)[self.codes]
 
-    def are(self, some: Sequence[str]) -> NDArray[np.bool_]:
+    def are(self, wanted: Sequence[str]) -> NDArray[np.bool_]:
         """Return (N,) which rows have some of the labels, as text."""
-        numbers = {int(text) for text in some if INTEGER.fullmatch(text.strip())}
-        equal = [one in some if isinstance(one, str) else one in numbers for one in self.values]
+        numbers = {int(text) for text in wanted if INTEGER.fullmatch(text.strip())}
+        equal = [value in wanted if isinstance(value, str) else value in numbers for value in self.values]
         return np.array(equal, np.bool_)[self.codes]
 
-    def kept(self, kept: NDArray[np.bool_]) -> Labels:
+    def kept(self, rows: NDArray[np.bool_]) -> Labels:
         """Return the labels of some rows."""
-        used, codes = distinct_of(self.codes[kept])
-        return replace(self, values=tuple(self.values[code] for code in used), codes=codes)
+        places, codes = distinct_of(self.codes[rows])
+        return replace(self, values=tuple(self.values[code] for code in places), codes=codes)
 
     def require(self, place: Place) -> None:
         """Raise an InputError if a row has none."""
@@ -135,8 +135,8 @@ def labels_from_array(values: Array, place: Place) -> Labels:
     if values.dtype.kind in "iu":
         distinct, codes = distinct_of(values)
         return Labels(tuple(distinct), codes, "numbers")
-    if values.dtype.kind == "O" and all(one is None or isinstance(one, str) for one in values):
-        gone = np.array([one is None for one in values], np.bool_)
+    if values.dtype.kind == "O" and all(value is None or isinstance(value, str) for value in values):
+        gone = np.array([value is None for value in values], np.bool_)
         texts = labels_from_array(np.where(gone, "", values).astype(str), place)
         codes = np.where(gone, len(texts.values), texts.codes)
         return Labels((*texts.values, None), codes).kept(np.ones(len(values), np.bool_))
@@ -148,17 +148,17 @@ def labels_from_array(values: Array, place: Place) -> Labels:
     return Labels(tuple(names.tolist()), codes)
 
 
-def join_labels(parts: Sequence[Labels]) -> Labels:
+def join_labels(several: Sequence[Labels]) -> Labels:
     """Put the labels of several files one after the other."""
-    meanings = {part.meaning for part in parts}
+    meanings = {part.meaning for part in several}
     meaning: Meaning = meanings.pop() if len(meanings) == 1 else "text" if "text" in meanings else "mixed"
     position: dict[Label, int] = {}
     codes = []
-    for part in parts:
-        said = "one-hot " if part.meaning == "positions" else ""  # the name of no class
-        named = meaning == "text" != part.meaning
-        values = [one if one is None or not named else f"{said}{one}" for one in part.values]
-        moved = [position.setdefault(one, len(position)) for one in values]
+    for part in several:
+        prefix = "one-hot " if part.meaning == "positions" else ""  # the name of no class
+        as_text = meaning == "text" != part.meaning
+        values = [value if value is None or not as_text else f"{prefix}{value}" for value in part.values]
+        moved = [position.setdefault(value, len(position)) for value in values]
         codes.append(np.array(moved, np.intp)[part.codes])
     return Labels(tuple(position), np.concatenate(codes), meaning)
 
@@ -196,9 +196,9 @@ def one_hot(values: Array) -> Array | None:
     """Return the place of the one 1 in each row of zeros; None if rows are otherwise."""
     if values.dtype.kind not in "iufb" or not values.shape[-1]:
         return None
-    ones = values == 1
-    sound = bool((ones | (values == 0)).all() and (ones.sum(axis=-1) == 1).all())
-    return ones.argmax(axis=-1).reshape(-1) if sound else None
+    hot = values == 1
+    sound = bool((hot | (values == 0)).all() and (hot.sum(axis=-1) == 1).all())
+    return hot.argmax(axis=-1).reshape(-1) if sound else None
 
 
 def number_of(name: str) -> int | Fraction | None:

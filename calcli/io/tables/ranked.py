@@ -71,11 +71,9 @@ class RankedScores(TableScores):
     @property
     def note(self) -> str:
         """How they are read, a sentence for the user."""
-        first, scores = self.ranks[0], self.by_rank.names[0]
+        rank_column, scores = self.ranks[0], self.by_rank.names[0]
         which = f"the first of {scores}" if len(self.ranks) == 1 else scores
-        return (
-            f"the scores are sorted by rank: {which} is taken for the score of the class that {first} names"
-        )
+        return f"the scores are sorted by rank: {which} is taken for the score of the class in {rank_column}"
 
     def values(self, batch: Any, at: int) -> Array:
         """Return the scores in the order of the classes.
@@ -114,9 +112,9 @@ class RankedScores(TableScores):
         return self._place_of_number[positions]
 
     def _refuse(self, row: int) -> NoReturn:
-        known = listed(self.classes) if self.by_name else f"0 to {self.shape[1] - 1}"
+        classes = listed(self.classes) if self.by_name else f"0 to {self.shape[1] - 1}"
         raise InputError(
-            f"{self.table.place.row(row)} does not name each of the classes {known} once in "
+            f"{self.table.place.row(row)} does not name each of the classes {classes} once in "
             f"{listed(self.ranks)}; if only the largest scores of more classes were saved (a top-k dump), "
             "save the scores of all classes"
         )
@@ -179,8 +177,8 @@ def _named_classes(ranked: RankedScores, head: Any, options: ReadOptions) -> tup
 
     They stand in the order of `--classes`, of the fields of objects, of their numbers, or of the alphabet.
     """
-    first = [head.column(name)[0].as_py() for name in ranked.ranks]
-    names = tuple(sorted(map(str, first[0] if isinstance(first[0], list) else first)))
+    ranked_names = [head.column(name)[0].as_py() for name in ranked.ranks]
+    names = tuple(sorted(map(str, ranked_names[0] if isinstance(ranked_names[0], list) else ranked_names)))
     if options.classes is None:
         packed = ranked.table.packed.get(ranked.by_rank.names[0])
         if packed is not None and packed.classes is not None and sorted(packed.classes) == list(names):

@@ -74,21 +74,21 @@ class TableScores(StoredScores):
         """Yield (n, K) blocks, class by class in memory if they are few and in columns."""
         step = max(rows, SLICE_BYTES // (self.shape[1] * self.dtype.itemsize))
         for block, _ in self.passing((), step):
-            for first in range(0, len(block), rows):
-                yield block[first : first + rows]
+            for start in range(0, len(block), rows):
+                yield block[start : start + rows]
 
     def head(self, rows: int) -> Array:
         """Return the first rows."""
         batch = self.table.head(self.names, rows)
         return np.empty((0, self.shape[1])) if batch is None else self.values(batch, 0)
 
-    def passing(self, kept: Sequence[str], rows: int) -> Iterator[tuple[Array, Any]]:
+    def passing(self, others_: Sequence[str], rows: int) -> Iterator[tuple[Array, Any]]:
         """Yield (n, K) scores and the same rows of other columns, a pyarrow.RecordBatch."""
         at, names = 0, list(self.names)
-        for batch in self.table.batches(list(dict.fromkeys([*names, *kept]))):
+        for batch in self.table.batches(list(dict.fromkeys([*names, *others_]))):
             for start in range(0, batch.num_rows, rows):
                 part = batch.slice(start, rows)
-                yield self.values(part.select(names), at + start), part.select(list(kept))
+                yield self.values(part.select(names), at + start), part.select(list(others_))
             at += batch.num_rows
 
 
@@ -157,11 +157,11 @@ def stored_scores(table: Table, names: tuple[str, ...]) -> ColumnScores | ListSc
 
 def first_whole(table: Table, names: Sequence[str]) -> Any:
     """Return a pyarrow.RecordBatch of the first row in which nothing is missing, or of the first one."""
-    first = table.head(names, HEAD_ROWS)
-    if first is None:
+    batch = table.head(names, HEAD_ROWS)
+    if batch is None:
         return None
-    gone = missing_in(in_memory(table.place.name, pa.Table.from_batches([first])), names)
-    return first.slice(0 if gone.all() else int(gone.argmin()), 1)
+    gone = missing_in(in_memory(table.place.name, pa.Table.from_batches([batch])), names)
+    return batch.slice(0 if gone.all() else int(gone.argmin()), 1)
 
 
 def _numpy_type(kind: Any) -> np.dtype[Any]:

@@ -104,15 +104,15 @@ class SomeScores(StoredScores):
 
     def blocks(self, rows: int) -> Iterator[Array]:
         """Yield the blocks of each part in turn, until there are enough rows."""
-        at, left = 0, self.shape[0]
+        at, remaining = 0, self.shape[0]
         for part in self.parts:
-            for block in part.blocks(rows if self.some is not None else min(rows, left)):
-                own = block if self.some is None else block[self.some[at : at + len(block)]]
+            for block in part.blocks(rows if self.some is not None else min(rows, remaining)):
+                chosen = block if self.some is None else block[self.some[at : at + len(block)]]
                 at += len(block)
-                if len(own := own[:left]):
-                    yield (own[:, self.order] if self.order else own).astype(self.dtype, copy=False)
-                    left -= len(own)
-                if left <= 0:
+                if len(chosen := chosen[:remaining]):
+                    yield (chosen[:, self.order] if self.order else chosen).astype(self.dtype, copy=False)
+                    remaining -= len(chosen)
+                if remaining <= 0:
                     return
 
 
@@ -138,8 +138,8 @@ class LazyColumns(Mapping[str, Array]):
         if name not in self.names:
             raise KeyError(name)
         values = self.read(name)
-        for one in self.some:
-            values = values[one]
+        for selection in self.some:
+            values = values[selection]
         return values
 
     def __iter__(self) -> Iterator[str]:
@@ -148,9 +148,9 @@ class LazyColumns(Mapping[str, Array]):
     def __len__(self) -> int:
         return len(self.names)
 
-    def kept(self, some: NDArray[np.bool_] | slice) -> LazyColumns:
+    def kept(self, selection: NDArray[np.bool_] | slice) -> LazyColumns:
         """Return some of their rows."""
-        return replace(self, some=(*self.some, some))
+        return replace(self, some=(*self.some, selection))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -287,8 +287,8 @@ def rows_and_columns(shape: tuple[int, ...], name: str) -> tuple[int, int]:
     columns = shape[-1] if len(shape) > 1 else 1
     rows = int(np.prod(shape[:-1] if len(shape) > 1 else shape[:1]))
     if not shape or rows == 0 or columns == 0:
-        what = "no scores in its rows" if rows else "no rows"
-        what_is_there = f"has {what}, its shape is {shape}" if shape else "holds a single number"
+        missing = "no scores in its rows" if rows else "no rows"
+        what_is_there = f"has {missing}, its shape is {shape}" if shape else "holds a single number"
         raise InputError(f"{name} {what_is_there}; expected rows with a score for each class")
     return rows, columns
 
@@ -306,8 +306,8 @@ def require_label_each(owner: str, scores: tuple[int, int], labels: int, labels_
 def mend_of(rows: int, columns: int, labels: int) -> str:
     """Return what to do about another number of labels than there are rows of scores."""
     mend = "name the right labels with --labels"
-    scores_a_label, rest = divmod(rows * columns, labels or 1)
-    if not labels or scores_a_label < 2 or rest:
+    scores_a_label, remainder = divmod(rows * columns, labels or 1)
+    if not labels or scores_a_label < 2 or remainder:
         return mend
     how = f"if {scores_a_label} are the classes, say which axis has them with --class-axis"
     if columns == 1:
@@ -319,8 +319,8 @@ def mend_of(rows: int, columns: int, labels: int) -> str:
 def require_single(values: Array, owner: str) -> None:
     """Raise an InputError, which names the owner, if an array holds no single numbers, text or times."""
     if not is_of_single_values(values.dtype):
-        held = type_in_words(values.dtype)
-        raise InputError(f"{owner} holds {held}; expected one number, text or time in each row")
+        type_held = type_in_words(values.dtype)
+        raise InputError(f"{owner} holds {type_held}; expected one number, text or time in each row")
 
 
 def rows_of(scores: Shape, axis: int = -1) -> Shape:
@@ -353,11 +353,11 @@ def require_rows(owner: str, shape: Shape, rows: Shape, scores: Shape = ()) -> N
     """
     if in_order(shape, rows):
         return
-    other = [axis for axis in range(len(scores) - 1) if len(scores) > 2 and rows_of(scores, axis) == shape]
-    if math.prod(shape) != math.prod(rows) and not other:
+    axises = [axis for axis in range(len(scores) - 1) if len(scores) > 2 and rows_of(scores, axis) == shape]
+    if math.prod(shape) != math.prod(rows) and not axises:
         return
-    mend = f"; if axis {other[0]} has the classes, say --class-axis {other[0]}" if other else ""
-    mend += f", or give np.moveaxis(scores, {other[0]}, -1)" if other else ""
+    mend = f"; if axis {axises[0]} has the classes, say --class-axis {axises[0]}" if axises else ""
+    mend += f", or give np.moveaxis(scores, {axises[0]}, -1)" if axises else ""
     raise InputError(
         f"{owner} of shape {shape}, but the rows of the scores have the shape {rows}; expected the same, or "
         f"{(math.prod(rows),)} in the order of the rows{mend}"
@@ -386,45 +386,47 @@ def without_rows(found: Source, options: ReadOptions) -> Source:
     answers = found.classes == WRONG_RIGHT
     if found.outcomes:  # which are without those that are missing
         return found if answers or not options.ignore_label else _without_labels(found, options.ignore_label)
-    named = () if answers else options.named(found.classes)
+    class_names = () if answers else options.named(found.classes)
     if options.drop_missing:
-        found = _without_missing(found, named)
+        found = _without_missing(found, class_names)
     if options.ignore_label:
         found = _without_labels(found, options.ignore_label)
     if found.labels is None or options.limit is None:
         return found
-    behind = found.labels.missing(named)
+    behind = found.labels.missing(class_names)
     behind[: options.limit] = False
     if not behind.any():
         return found
-    left = f"{np.count_nonzero(behind):,} without a label were passed over"
-    return found.kept(~behind, (f"behind the first {options.limit:,} rows {left}",))
+    counted = f"{np.count_nonzero(behind):,} without a label were passed over"
+    return found.kept(~behind, (f"behind the first {options.limit:,} rows {counted}",))
 
 
-def _without_missing(found: Source, named: tuple[str, ...]) -> Source:
-    kept = ~found.scores.missing()
-    if found.labels is not None:
-        kept &= ~found.labels.missing(named)
-    rows, left = len(kept), int(np.count_nonzero(kept))
+def _without_missing(source: Source, classes: tuple[str, ...]) -> Source:
+    complete = ~source.scores.missing()
+    if source.labels is not None:
+        complete &= ~source.labels.missing(classes)
+    rows, left = len(complete), int(np.count_nonzero(complete))
     if not left:
-        raise InputError(f"{found.place.name}: in all {rows:,} rows something is missing")
+        raise InputError(f"{source.place.name}: in all {rows:,} rows something is missing")
     note = "no score, confidence or label is missing; --drop-missing left out nothing"
     if left < rows:
         note = f"{rows - left:,} of {rows:,} rows, in which something is missing, were left out, as asked"
-    return found.kept(kept, (note,))
+    return source.kept(complete, (note,))
 
 
-def _without_labels(found: Source, ignored: tuple[str, ...]) -> Source:
-    assert found.labels is not None
-    kept, which = ~found.labels.are(ignored), listed(list(ignored))
-    rows, left = len(kept), int(np.count_nonzero(kept))
-    if not left:
-        raise InputError(f"{found.place.name}: all {rows:,} labels are to be ignored ({which})")
-    there = {str(one).strip() for one in found.labels.kept(~kept).values}
-    gone = [one for one in ignored if one.strip() not in there]
-    note = f"{rows - left:,} of {rows:,} rows have a label to be ignored ({which}) and are left out, as asked"
-    return found.kept(
+def _without_labels(source: Source, ignored: tuple[str, ...]) -> Source:
+    assert source.labels is not None
+    kept, which = ~source.labels.are(ignored), listed(list(ignored))
+    rows, remaining = len(kept), int(np.count_nonzero(kept))
+    if not remaining:
+        raise InputError(f"{source.place.name}: all {rows:,} labels are to be ignored ({which})")
+    there = {str(value).strip() for value in source.labels.kept(~kept).values}
+    gone = [label for label in ignored if label.strip() not in there]
+    note = (
+        f"{rows - remaining:,} of {rows:,} rows have a label to ignore ({which}) and are left out, as asked"
+    )
+    return source.kept(
         kept,
-        (note,) if left < rows else (),
+        (note,) if remaining < rows else (),
         (f"no row has a label to be ignored ({listed(gone)})",) if gone else (),
     )

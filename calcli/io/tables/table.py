@@ -92,13 +92,13 @@ class Table(Contents):
 
     def head(self, columns: Sequence[str], rows: int) -> Any:
         """Return a pyarrow.RecordBatch of the first rows, reading little more; None if there are no rows."""
-        found: list[Any] = []
+        batches: list[Any] = []
         for batch in self.read(columns, rows):
-            found += [batch.slice(0, rows)] if batch.num_rows else []
+            batches += [batch.slice(0, rows)] if batch.num_rows else []
             rows -= batch.num_rows
             if rows <= 0:
                 break
-        return joined_batch(found, self.schema) if len(found) > 1 else next(iter(found), None)
+        return joined_batch(batches, self.schema) if len(batches) > 1 else next(iter(batches), None)
 
     def column(self, name: str) -> Any:
         """Return one whole column as a pyarrow.ChunkedArray."""
@@ -131,13 +131,13 @@ def _held(table: Any, columns: Sequence[str], at_once: int | None) -> Iterator[A
     return iter(table.select(list(columns)).to_batches(max_chunksize=few))
 
 
-def derived(table: Table, made: Mapping[str, Sequence[Derived]]) -> Table:
+def derived(table: Table, derived_columns: Mapping[str, Sequence[Derived]]) -> Table:
     """Return a table with derived columns in place of their sources."""
     fields: list[Any] = []
     for stored in table.schema:
-        new = made.get(stored.name)
-        fields += [stored] if new is None else [pa.field(one.name, one.type) for one in new]
-    makers = {one.name: (name, one.make) for name, new in made.items() for one in new}
+        new = derived_columns.get(stored.name)
+        fields += [stored] if new is None else [pa.field(column.name, column.type) for column in new]
+    makers = {column.name: (name, column.make) for name, new in derived_columns.items() for column in new}
     schema = pa.schema(fields, names_alone(table.schema.metadata))
     return replace(table, schema=schema, read=partial(_made, table, makers))
 
@@ -152,11 +152,11 @@ def _made(
     at = 0
     for batch in table.read(stored, at_once):
         row = partial(_row_from, table.place, at)
-        found = [
+        arrays = [
             makers[name][1](batch.column(makers[name][0]), row) if name in makers else batch.column(name)
             for name in columns
         ]
-        yield pa.RecordBatch.from_arrays(found, names=list(columns)) if columns else batch
+        yield pa.RecordBatch.from_arrays(arrays, names=list(columns)) if columns else batch
         at += batch.num_rows
 
 
@@ -181,12 +181,12 @@ def _beside(
 ) -> Iterator[Any]:
     stored, at = [name for name in columns if name not in values], 0
     for batch in table.read(stored or table.schema.names[:1], at_once):
-        found = [
+        arrays = [
             _rows_from(values[name], at, batch.num_rows) if name in values else batch.column(name)
             for name in columns
         ]
         at += batch.num_rows
-        yield pa.RecordBatch.from_arrays(found, names=list(columns))
+        yield pa.RecordBatch.from_arrays(arrays, names=list(columns))
 
 
 def _rows_from(values: Any, start: int, rows: int) -> Any:
@@ -209,29 +209,29 @@ def _some(
 ) -> Iterator[Any]:
     at = 0
     for batch in table.read(columns, at_once):
-        own = mask[at : at + batch.num_rows]
+        selected = mask[at : at + batch.num_rows]
         at += batch.num_rows
-        yield batch if own.all() else batch.filter(pa.array(own))
+        yield batch if selected.all() else batch.filter(pa.array(selected))
 
 
 def written(table: Table, names: Sequence[str]) -> Table:
     """Return a table of text with these columns as they are written, and others as they are seen."""
-    text, own = table.text, {*names}
+    text, texts = table.text, {*names}
     assert text is not None
-    fields = [text.schema.field(one.name) if one.name in own else one for one in table.schema]
-    read = partial(_as_written, text, table, own)
+    fields = [text.schema.field(field.name) if field.name in texts else field for field in table.schema]
+    read = partial(_as_written, text, table, texts)
     return replace(table, schema=pa.schema(fields, table.schema.metadata), read=read)
 
 
 def _as_written(
     text: Table, table: Table, own: Set[str], columns: Sequence[str], at_once: int | None
 ) -> Iterator[Any]:
-    plain, seen = [one for one in columns if one in own], [one for one in columns if one not in own]
+    plain, seen = [column for column in columns if column in own], [raw for raw in columns if raw not in own]
     if not plain or not seen:
         yield from (text if plain else table).read(columns, at_once)
         return
-    for one, other in zip(text.read(plain, at_once), table.read(seen, at_once), strict=True):
-        arrays = dict(zip([*plain, *seen], [*one.columns, *other.columns], strict=True))
+    for raw, batch in zip(text.read(plain, at_once), table.read(seen, at_once), strict=True):
+        arrays = dict(zip([*plain, *seen], [*raw.columns, *batch.columns], strict=True))
         yield pa.RecordBatch.from_arrays([arrays[name] for name in columns], names=list(columns))
 
 
@@ -243,63 +243,63 @@ def joined(parts: Sequence[Table]) -> Table:
     InputError
         If they do not have the same columns, of types that go together.
     """
-    first = parts[0]
+    table = parts[0]
     if len(parts) == 1:
-        return first
+        return table
     for part in parts:
         refuse_duplicates(part.schema.names, part.place.name)
-        different = set(first.schema.names) ^ set(part.schema.names)
+        different = set(table.schema.names) ^ set(part.schema.names)
         if different:
             raise InputError(
-                f"{part.place.name} and {first.place.name} do not have the same columns: "
+                f"{part.place.name} and {table.place.name} do not have the same columns: "
                 f"{listed(sorted(different))} in one only; parts of one data set must be alike; without "
                 "--concat files are evaluated one by one"
             )
     parts = _with_text_alike(parts)
     try:
         schema = pa.schema(
-            [_number_of_all(one, parts) for one in joined_schema([part.schema for part in parts])],
+            [_number_of_all(field, parts) for field in joined_schema([part.schema for part in parts])],
             joined_metadata([(part.place.name, part.schema) for part in parts]),
         )
     except pa.ArrowException as error:
         raise InputError(
-            f"{first.place.name} and the {len(parts) - 1} files joined to it have columns of different "
+            f"{table.place.name} and the {len(parts) - 1} files joined to it have columns of different "
             f"types: {' '.join(str(error).split())}; parts of one data set must be alike"
         ) from error
     texts = [part.text or _spelled(part) for part in parts] if any(part.text for part in parts) else []
     return replace(_joined(parts, schema), text=_joined_texts(texts) if texts else None)
 
 
-def _number_of_all(field: Any, parts: Sequence[Table]) -> Any:
+def _number_of_all(field: Any, tables: Sequence[Table]) -> Any:
     """Return a field of several tables; decimals and what else are numbers of no common precision."""
-    kinds = {decoded(part.schema.field(field.name).type) for part in parts}
+    kinds = {decoded(part.schema.field(field.name).type) for part in tables}
     return field.with_type(pa.float64()) if len(kinds) > 1 and any(map(pa.types.is_decimal, kinds)) else field
 
 
-def _joined(parts: Sequence[Table], schema: Any) -> Table:
-    place = Place(tuple(entry for part in parts for entry in part.place.parts))
-    return replace(parts[0], place=place, schema=schema, read=partial(_each, parts, schema, place.name))
+def _joined(tables: Sequence[Table], schema: Any) -> Table:
+    place = Place(tuple(entry for part in tables for entry in part.place.parts))
+    return replace(tables[0], place=place, schema=schema, read=partial(_each, tables, schema, place.name))
 
 
 def _each(
-    parts: Sequence[Table], schema: Any, name: str, columns: Sequence[str], at_once: int | None
+    tables: Sequence[Table], schema: Any, name: str, columns: Sequence[str], at_once: int | None
 ) -> Iterator[Any]:
-    for part in parts:
+    for part in tables:
         yield from aligned_batches(part.read(columns, at_once), schema, name)
 
 
-def _with_text_alike(parts: Sequence[Table]) -> list[Table]:
+def _with_text_alike(tables: Sequence[Table]) -> list[Table]:
     """Return parts as they are written where others hold text."""
-    texts = {one.name for part in parts for one in part.schema if holds_of(one.type) == "text"}
+    texts = {one.name for part in tables for one in part.schema if holds_of(one.type) == "text"}
     return [
-        written(part, [one for one in part.columns if one in texts]) if part.text else part for part in parts
+        written(part, [one for one in part.columns if one in texts]) if part.text else part for part in tables
     ]
 
 
 def _spelled(table: Table) -> Table:
     """Return a table with text for its whole numbers."""
-    whole = [one.name for one in table.schema if pa.types.is_integer(one.type)]
-    return derived(table, {name: [Derived(name, pa.string(), _digits)] for name in whole})
+    names = [field.name for field in table.schema if pa.types.is_integer(field.type)]
+    return derived(table, {name: [Derived(name, pa.string(), _digits)] for name in names})
 
 
 def _digits(column: Any, row: Row) -> Any:
@@ -380,14 +380,14 @@ def aligned(values: Any, kind: Any) -> Any:
     if values.type == kind:
         return values
     if pa.types.is_struct(values.type) and pa.types.is_struct(kind):
-        known = {one.name for one in values.type}
-        made = [
-            aligned(values.field(one.name), one.type)
-            if one.name in known
-            else pa.nulls(len(values), one.type)
-            for one in kind
+        names = {field.name for field in values.type}
+        arrays = [
+            aligned(values.field(field.name), field.type)
+            if field.name in names
+            else pa.nulls(len(values), field.type)
+            for field in kind
         ]
-        return pa.StructArray.from_arrays(made, fields=list(kind), mask=values.is_null())
+        return pa.StructArray.from_arrays(arrays, fields=list(kind), mask=values.is_null())
     if any(is_list(values.type) and is_list(kind) for is_list in (pa.types.is_list, pa.types.is_large_list)):
         inner = aligned(values.values, kind.value_type)
         return pa.Array.from_buffers(
@@ -432,14 +432,14 @@ def joined_schema(schemas: Sequence[Any]) -> Any:
     pyarrow.ArrowException
         If no one type can hold the types of a column.
     """
-    fields = {(field.name, field.type) for one in schemas for field in one}
+    fields = {(field.name, field.type) for schema in schemas for field in schema}
     unlike = {name for name, times in Counter(name for name, _ in fields).items() if times > 1}
     plain = [
         pa.schema(
-            [field.with_type(decoded(field.type)) if field.name in unlike else field for field in one],
-            one.metadata,
+            [field.with_type(decoded(field.type)) if field.name in unlike else field for field in schema],
+            schema.metadata,
         )
-        for one in schemas
+        for schema in schemas
     ]
     return pa.unify_schemas(plain, promote_options="permissive")
 
@@ -454,8 +454,8 @@ def aligned_batches(batches: Iterable[Any], schema: Any, name: str) -> Iterator[
     """
     for batch in batches:
         for place, column in enumerate(batch.schema.names):
-            kind, own = schema.field(column).type, batch.column(place).type
-            if own != kind and (kind.num_fields or pa.types.is_dictionary(own)):
+            kind, stored = schema.field(column).type, batch.column(place).type
+            if stored != kind and (kind.num_fields or pa.types.is_dictionary(stored)):
                 try:
                     batch = batch.set_column(place, column, aligned(batch.column(place), kind))
                 except pa.ArrowException as error:
@@ -469,8 +469,8 @@ def aligned_batches(batches: Iterable[Any], schema: Any, name: str) -> Iterator[
 def joined_batch(batches: Sequence[Any], schema: Any) -> Any:
     """Return batches as one, their columns of the types in a schema."""
     columns = []
-    for one in batches[0].schema:
-        kind = schema.field(one.name).type
-        parts = [batch.column(one.name) for batch in batches]
-        columns.append(pa.concat_arrays([aligned(part, kind) for part in parts]))
+    for column in batches[0].schema:
+        kind = schema.field(column.name).type
+        chunks_ = [batch.column(column.name) for batch in batches]
+        columns.append(pa.concat_arrays([aligned(part, kind) for part in chunks_]))
     return pa.RecordBatch.from_arrays(columns, names=batches[0].schema.names)

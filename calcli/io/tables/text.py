@@ -40,19 +40,19 @@ def with_types(text: Table) -> Table:
     if seen:
         arrays = [
             [
-                own[name] if own[name].type == kind else _values(kind, batch.column(name))
-                for batch, own in seen
+                parsed[name] if parsed[name].type == kind else _values(kind, batch.column(name))
+                for batch, parsed in seen
             ]
             for name, kind in kinds.items()
         ]
-        chunks = [pa.chunked_array(one, kind) for one, kind in zip(arrays, kinds.values(), strict=True)]
+        chunks = [pa.chunked_array(array, kind) for array, kind in zip(arrays, kinds.values(), strict=True)]
         return replace(in_memory(text.place.name, pa.table(chunks, text.columns)), text=text)
-    made = {
+    typed = {
         name: [Derived(name, kind, partial(_made, kind))]
         for name, kind in kinds.items()
         if kind != pa.string()
     }
-    return replace(derived(text, made), text=text)
+    return replace(derived(text, typed), text=text)
 
 
 def has_codes(table: Table, name: str) -> bool:
@@ -60,13 +60,13 @@ def has_codes(table: Table, name: str) -> bool:
     text = table.text
     if text is None or name not in text.columns or not pa.types.is_integer(table.schema.field(name).type):
         return False
-    parts = (batch.column(0) for batch in text.batches([name]))
-    return any(pc.any(_matches(part, CODE)).as_py() for part in parts)
+    columns = (batch.column(0) for batch in text.batches([name]))
+    return any(pc.any(_matches(part, CODE)).as_py() for part in columns)
 
 
-def _joint(known: Any, own: Any) -> Any:
+def _joint(so_far: Any, kind: Any) -> Any:
     """Return a type with room for the values of two."""
-    kinds = {known, own}
+    kinds = {so_far, kind}
     if pa.bool_() in kinds and kinds & {pa.int64(), pa.float64()}:
         return pa.string()
     return max(kinds, key=NARROW.index)

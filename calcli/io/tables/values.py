@@ -89,8 +89,8 @@ def distinct_texts(table: Table, name: str) -> Array:
 
 def are_rounded(values: Array) -> bool:
     """Tell whether floats are integers, some perhaps rounded; nan and inf do not count."""
-    known = values[np.isfinite(values)]
-    return EXACT <= float(np.abs(known).max(initial=0)) < MOST and bool((known == np.floor(known)).all())
+    finite = values[np.isfinite(values)]
+    return EXACT <= float(np.abs(finite).max(initial=0)) < MOST and bool((finite == np.floor(finite)).all())
 
 
 def _is_floating(kind: Any) -> bool:
@@ -103,8 +103,8 @@ def worded(table: Table, name: str) -> Array:
     if names is None or values.dtype.kind not in "iuf":
         return values
     distinct, which = np.unique(values, return_inverse=True)
-    known = {place: one for place, one in enumerate(names)}
-    texts = ["" if one != one else known.get(int(one), f"{one:g}") for one in distinct.tolist()]
+    name_of = {place: name for place, name in enumerate(names)}
+    texts = ["" if value != value else name_of.get(int(value), f"{value:g}") for value in distinct.tolist()]
     return np.array(texts, str)[which]
 
 
@@ -152,17 +152,17 @@ def _plain(text: str) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-def _together(parts: Sequence[Array]) -> Array:
+def _together(arrays: Sequence[Array]) -> Array:
     """Return numbers in parts as one array, or as text where no one type holds all of them exactly."""
-    if len({part.dtype for part in parts}) < 2:
-        return np.concatenate(parts) if parts else np.empty(0)
-    kinds = {part.dtype.kind for part in parts}
-    most = max(_most(part) for part in parts if part.dtype.kind in "iu") if kinds & set("iu") else 0
-    if kinds <= set("iu") and most <= np.iinfo(np.int64).max:
-        return np.concatenate([part.astype(np.int64) for part in parts])
-    if kinds == {"f"} or ("U" not in kinds and most <= EXACT):
-        return np.concatenate(parts)
-    return np.concatenate([_texts(part) for part in parts])
+    if len({part.dtype for part in arrays}) < 2:
+        return np.concatenate(arrays) if arrays else np.empty(0)
+    kinds = {part.dtype.kind for part in arrays}
+    largest = max(_most(part) for part in arrays if part.dtype.kind in "iu") if kinds & set("iu") else 0
+    if kinds <= set("iu") and largest <= np.iinfo(np.int64).max:
+        return np.concatenate([part.astype(np.int64) for part in arrays])
+    if kinds == {"f"} or ("U" not in kinds and largest <= EXACT):
+        return np.concatenate(arrays)
+    return np.concatenate([_texts(part) for part in arrays])
 
 
 def _most(part: Array) -> int:
@@ -204,13 +204,13 @@ def one_true(table: Table, columns: Sequence[str], classes: Sequence[str]) -> An
     InputError
         If a row has no such class, or several.
     """
-    values = np.stack([column_values(table, one) for one in columns], axis=1)
+    values = np.stack([column_values(table, column) for column in columns], axis=1)
     odd = ~((values == 1) | (values == 0)).all(axis=1) | ((values == 1).sum(axis=1) != 1)
     if odd.any():
         row = int(odd.argmax())
-        held = ", ".join(f"{one:g}" for one in values[row].tolist())
+        cells = ", ".join(f"{value:g}" for value in values[row].tolist())
         raise InputError(
-            f"{table.place.row(row)} has {held} in {listed(columns)}; expected one 1 and zeros beside it: "
+            f"{table.place.row(row)} has {cells} in {listed(columns)}; expected one 1 and zeros beside it: "
             + (SHARES if abs(values[row].sum() - 1) < SHARE and values[row].min() >= 0 else SEVERAL)
         )
     return pa.chunked_array([pa.array(np.array(classes, object)[values.argmax(axis=1)], pa.string())])
@@ -226,8 +226,8 @@ def _missing(table: Table, name: str, classes: Sequence[str]) -> Array:
     """Return (N,) whether a value is missing, or one in a list."""
     if holds_of(table.schema.field(name).type) != "list":
         return is_missing(column_values(table, name), classes)
-    parts = [_missing_lists(batch.column(0)) for batch in table.batches([name])]
-    return np.concatenate([np.zeros(0, np.bool_), *parts])
+    gone = [_missing_lists(batch.column(0)) for batch in table.batches([name])]
+    return np.concatenate([np.zeros(0, np.bool_), *gone])
 
 
 def _missing_lists(lists: Any) -> Array:

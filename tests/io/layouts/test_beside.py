@@ -127,7 +127,7 @@ def test_outcomes_to_be_ignored(tmp_path):
     kept = np.flatnonzero(np.arange(N) % 7)
     np.testing.assert_array_equal(found.columns["id"], kept)
     np.testing.assert_array_equal(found.labels, BINARY[kept])
-    assert f"{N - len(kept)} of {N} rows have a label to be ignored" in found.provenance.notes[0]
+    assert f"{N - len(kept)} of {N} rows have a label to ignore" in found.provenance.notes[0]
 
 
 @pytest.mark.parametrize("truth", ["actual", "true", "expected", "reference"])
