@@ -42,8 +42,8 @@ def simulate(
     mcps       both
     mixture    logistic model of two Gaussians (Vaicenavicius et al. 2019)
     answers    right or wrong, with the confidence a model states
-    table-1    three classes: right for each class, but no vector is (ibid.)
-    table-2    three classes: right for the most probable class only (ibid.)
+    table-1    three classes: right for each class, but no vector is (the same)
+    table-2    three classes: right for the most probable class only (the same)
     thesis-2.3 three classes: the same (van de Waterlaat 2021, table 2.3)
 
     \b

@@ -135,7 +135,7 @@ class Explanation(Shown):
         """Return what a term is here, as the guide says; "" if it does not."""
         rows = (line.strip("| ").split(" | ") for line in self.guide.get("terms", "").splitlines())
         meanings = {plain_word(term): cells[-1] for cells in rows for term in cells[0].split(", ")}
-        return meanings.get(plain_word(name), "").replace("`", "")
+        return meanings.get(plain_word(name) or name, "").replace("`", "")
 
     def _sections(self, name: str) -> list[str]:
         """Return the sections of the guide that have a name most often."""

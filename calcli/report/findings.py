@@ -200,8 +200,7 @@ def warnings(summary: Summary) -> list[Warning]:
     kinds = (of_order, _useless, _infinite, _clipped, _classes, _untested, _few_rows, _undefined)
     found = [warning for kind in kinds for warning in kind(summary)]
     if summary.recalibration_notes:
-        notes = "; ".join(summary.recalibration_notes)
-        found.append(Warning("recalibration", f"Of the recalibrations: {notes}."))
+        found.append(Warning("recalibration", f"Recalibration by {'; '.join(summary.recalibration_notes)}."))
     return found + [Warning("left_out", f"{sentence}.") for sentence in summary.skipped]
 
 

@@ -255,7 +255,7 @@ class MonitorReport(Shown):
         if returned := sum(one.returned for one in self.streams[0].periods):
             yield f"{returned:,} rows add no evidence: their {cluster} came in an earlier period."
         rate = level_percent(1 - self.settings.level)
-        yield f"However often one looks, at most {rate} of streams without a fault ever alarm."
+        yield f"However often one looks, at most {rate} of streams ever raise a false alarm."
         if self.left_out:
             yield f"{counted(self.left_out, 'row')} left out: before --since, or not yet mature."
 

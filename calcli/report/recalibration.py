@@ -42,7 +42,7 @@ ADVICE = (
 BACKWARDS = "not miscalibration, as these scores rank in the wrong direction"
 ONE_LABEL = "all rows have the same label, which it learns to predict"
 CHANCE = 2  # standard errors within which a gain may be chance
-TRAINING = {"cross-validation": "", "held-out": ", held-out", "test": ", same rows"}
+TRAINING = {"cross-validation": "", "held-out": ", held-out", "test": " in sample"}
 ERROR = "± se: the standard error, over rows and over folds."
 FEW = f"{CARRIED}; recalibrator=dp uses it anyway."
 
@@ -193,7 +193,8 @@ def share_won(metrics: Mapping[str, Estimate]) -> str:
 def _won(estimate: Estimate) -> tuple[str, ...]:
     """Return the score, the recalibrator, the score before and after, and the gain."""
     arguments, parts = estimate.metric.arguments, estimate.parts
-    by = f"{estimate.recalibrator or arguments['recalibrator']}{TRAINING[arguments['training']]}"
+    by = (estimate.recalibrator or arguments["recalibrator"]).replace(PAV, "isotonic")
+    by += TRAINING[arguments["training"]]
     if not parts:
         return arguments["score"], by, *([NONE] * 4)
     before, after = parts["before"], parts["after"]

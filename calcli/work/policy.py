@@ -26,8 +26,8 @@ from calcli.work.check import against_baseline, checked_by
 
 HEAD = """\
 # Rules for `calcli check`, from the values of {path} ({rows:,} rows).
-# Limits leave room for chance: {kept} of {redraws:,} redraws of as many rows keep all of them. In a redraw
-# each row counts as often as chance has it, and so do errors that the probabilities expect and nobody saw.
+# Limits are set so that {kept} of {redraws:,} resamples of this file pass. Resamples may also hold errors
+# that the probabilities make likely, but that this file happens to lack.
 # A rule names a metric (as in `calcli evaluate --metrics`) and what must hold of it:
 #   max, min                      of its value, or with bound = "upper" or "lower" of that end of its interval
 #   max_increase, max_decrease    how much worse than the baseline it may be: 0.01, or "5%" of the baseline
@@ -74,7 +74,7 @@ def policy_for(
         )
     limited = [rule["metric"] for rule in rules if rule.keys() & {"max", "min"}]
     limits = ", ".join(f"{name} {number(slacks[name].slack)}" for name in limited)
-    kept = f"limits leave what {percent(KEPT)} of {REDRAWS:,} redraws of as many rows keep: {limits}"
+    kept = f"limits are set so that {percent(KEPT)} of {REDRAWS:,} resamples of this file pass: {limits}"
     said = [kept] if limits else []
     if baseline is None:
         return text, said

@@ -92,7 +92,7 @@ def test_names_are_completed():
         ("reliability diagram", "Reliability diagram (reliability)"),
         ("bins", "The argument bins"),
         ("--draws", "The option --draws"),
-        ("direction-preserving", "DP affine (dp)"),
+        ("direction-preserving", "Bias and temperature (dp)"),
         ("kind", "The option --kind"),
         ("-m", "The option --method"),
         ("paired", "The option --paired"),

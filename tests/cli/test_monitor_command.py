@@ -56,7 +56,7 @@ def test_a_change_alarms_is_dated_and_named(run, save):
     assert done.out.startswith("ALARM: 2026-01-2")
     words = " ".join(done.out.split())
     assert "Yes over-predicted: " in words
-    assert "at most 5% of streams without a fault ever alarm" in words
+    assert "at most 5% of streams ever raise a false alarm" in words
     found = told(run("monitor", log, "--time", "time", "-f", "json"))
     assert (found["schema"], found["alarm"]) == ("calcli.monitor/1", True)
     (whole,) = found["streams"]

@@ -60,7 +60,7 @@ STANDING = (
     "Class-wise errors",
     "No interval for",
     "± se:",
-    "affine is dp",
+    "affine is bias and temperature (dp)",
     "ece: of the probability of each class",
 )  # the same in every report
 

@@ -79,9 +79,7 @@ class Logistic(OneDimensional):
         """Return the rows to fit to; remark on probabilities of 0."""
         levels = zero_levels(event)
         if np.isneginf(event.log_prob).any() or np.isneginf(event.log_complement).any():
-            self.remark(
-                f"some probabilities are exactly 0 or 1: a 0 {STAND_IN}; so of 1 minus the probability"
-            )
+            self.remark(f"some probabilities are exactly 0 or 1: a 0 {STAND_IN}; a 1 is treated likewise")
         weights = np.ones(len(outcome)) if weight is None else weight.astype(np.float64)
         logs = finite_logs(levels, event)
         return LogisticProblem(levels, *logs, outcome, weights, self.score, self.remark)

@@ -198,8 +198,8 @@ class BiasOnly(LinearSoftmax):
 
 
 @method(
-    "dp", "DP affine", family="softmax", freedom=60, abbreviation_of="direction-preserving", parameters="K",
-    count=lambda k, s: k, quick=True,
+    "dp", "Bias and temperature", family="softmax", freedom=60, abbreviation_of="direction-preserving",
+    parameters="K", count=lambda k, s: k, quick=True,
 )  # fmt: skip
 class DPAffine(LinearSoftmax):
     """softmax(alpha * log-probabilities + beta), beta summing to 0: K parameters.

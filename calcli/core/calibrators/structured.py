@@ -247,8 +247,9 @@ class BentTemperature(Structured):
 
 
 @method(
-    "bent-dp", "Bent DP affine", family="softmax", freedom=70, abbreviation_of="direction-preserving",
-    parameters="K + 3", count=lambda k, s: k + 3, effort=7, quick=True, needs_classes=OF_SCORES,
+    "bent-dp", "Bent bias and temperature", family="softmax", freedom=70,
+    abbreviation_of="direction-preserving", parameters="K + 3", count=lambda k, s: k + 3,
+    effort=7, quick=True, needs_classes=OF_SCORES,
 )  # fmt: skip
 class BentDP(Structured):
     """softmax(a ln p + c ln(1 / (1 - p)) + e ln(p + 0.01) + b), p by a DP affine map without its intercepts.

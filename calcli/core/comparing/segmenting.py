@@ -49,7 +49,7 @@ def find_segments(predictions: Predictions, settings: SegmentSettings) -> Search
     if not result.segments:
         unit = "rows" if settings.cluster is None else f"values of {settings.cluster}"
         raise InputError(
-            f"{path}: no segment has {settings.min_rows:,} {unit}, and as many beside it; lower --min-rows"
+            f"{path}: no segment has {settings.min_rows:,} {unit} inside and outside; lower --min-rows"
         )
     return result
 

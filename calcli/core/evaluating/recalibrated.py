@@ -372,7 +372,7 @@ def notes_of(fits: Sequence[Calibrator], classes: int) -> list[str]:
     for fitted in fits:
         for note in [*fitted.notes, *([TURNED.says] if turns_classes(fitted.apply, classes) else [])]:
             alike.setdefault(re.sub(r"\d+", "#", note), []).append(note)
-    return [f"in {len(notes)} of {len(fits)} fits, {notes[0]}" for notes in alike.values()]
+    return [f"{notes[0]} ({len(notes)} of {len(fits)} fits)" for notes in alike.values()]
 
 
 def recalibrator(name: str) -> Calibrator:

@@ -15,8 +15,8 @@ PAV = "pav"  # as a recalibrator: the isotonic fit without smoothing; elsewhere 
 ROWS_EACH = 100  # outcomes that a validation needs, of events and others alike (Collins et al. 2016)
 ERRORS_EACH = 5  # events for each number that is fitted (Vittinghoff & McCulloch 2007)
 CARRIED = (
-    f"affine is dp if the classes other than the most frequent have {ROWS_EACH} rows each on average and "
-    f"there are {ERRORS_EACH} errors per class, else temperature"
+    f"affine is bias and temperature (dp) if the classes other than the most frequent have {ROWS_EACH} rows "
+    f"each on average and there are {ERRORS_EACH} errors per class, else temperature"
 )
 
 L1 = "l1"  # the absolute distance, which no score has for divergence

@@ -316,9 +316,7 @@ class MonitorSettings:
         "Leave out rows before this time.",
         "DATE",
     )
-    level: float = setting(
-        0.95, LEVEL, "One minus the share of streams without a fault that ever alarm.", "P"
-    )
+    level: float = setting(0.95, LEVEL, "One minus the share of streams that ever raise a false alarm.", "P")
 
     def __post_init__(self) -> None:
         if self.time is not None:

@@ -84,7 +84,7 @@ def test_zero_of_a_true_class_counts_as_half_the_smallest(method):
     assert log_loss(log_probs, labels) == np.inf
     half = np.where(np.isinf(log_probs), log_probs[np.isfinite(log_probs)].min() - np.log(2), log_probs)
     fitted, expected = method().fit(log_probs, labels), method().fit(half, labels)
-    assert "counts as half the smallest positive one" in fitted.notes[0]
+    assert "counts as half the smallest positive probability" in fitted.notes[0]
     np.testing.assert_allclose(fitted.apply(log_probs), expected.apply(half), rtol=1e-6)
 
 

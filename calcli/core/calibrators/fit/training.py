@@ -19,7 +19,7 @@ Parameters: TypeAlias = Mapping[str, Parameter]
 
 LOG_2 = float(np.log(2))
 UNSEEN = 53 * LOG_2  # logarithm of what a double rounds to, below the smallest of a fit without a 0
-STAND_IN = "counts as half the smallest positive one, as does what is less in new rows"
+STAND_IN = "counts as half the smallest positive probability, in new rows, too"
 MASKED = LEAST  # in place of -inf: its exponential is 0 just as well, and 0 times it is 0 and not nan
 
 
