@@ -90,7 +90,7 @@ def test_everything_a_policy_can_say():
         ('metric = "log_loss"', "it asks for nothing"),
         ("max = 1", "metric is missing"),
         ("metric = 3\nmax = 1", "metric is 3; expected text"),
-        ('metric = "log_loss"\nmaximum = 1', "unknown key 'maximum', did you mean 'max'"),
+        ('metric = "log_loss"\nmaximum = 1', "unknown key 'maximum'; known are metric, max"),
         ('metric = "log_loss"\nmax = 1\nbound = "uper"', "bound is 'uper'.*did you mean 'upper'"),
         ('metric = "log_loss"\nmax_increase = 1\nbound = "upper"', "there is neither"),
         ('metric = "log_loss"\nmax_increase = 1\nprove = "not worse"', 'is now undecided = "fail"'),
