@@ -46,7 +46,7 @@ def test_scores_are_those_before_they_were_sorted(make, name, tmp_path):
     assert predictions.labels.tolist() == SAMPLE.labels.tolist()
     assert not {"index", "index_0"} & set(predictions.columns)
     first = "index_0" if make is columns_of else "index"
-    assert f"is taken for the score of the class that {first} names" in predictions.provenance.notes[0]
+    assert f"is taken for the score of the class in {first}" in predictions.provenance.notes[0]
 
 
 def test_accuracy_is_that_of_the_model(tmp_path):
