@@ -94,6 +94,7 @@ def test_the_guide_says_how_often_streams_alarm_and_how_soon():
     assert study.found["quiet"]["late"]["alarms"] == streams.STREAMS
     faults = study.found["faults"]
     assert faults["3 points"]["distance"] <= 9
+    assert faults["2 points"]["distance"] <= 5
     assert faults["3 points at first"]["near"] > faults["3 points at first"]["found"] / 2
     number = list(streams.QUIET).index("promise kept")
     assert streams.QUIET["promise kept"][1](number) == study.found["quiet"]["promise kept"]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from calcli.core.data.predictions import event_name
 from calcli.core.estimators.calibrationerror import SIGNIFICANT, Null, enough_draws
-from calcli.core.estimators.intervals import FEWEST, SIZE, level_percent
+from calcli.core.estimators.intervals import level_percent
 from calcli.core.evaluating.results import Estimate, Input
 from calcli.core.language.declaring import number_in
 from calcli.core.language.entries import Metric
@@ -88,18 +88,15 @@ def without_interval(estimates: Iterable[Estimate | Difference]) -> list[str]:
     for one in estimates:
         if one.no_interval and one.metric.text not in reasons.setdefault(one.no_interval, []):
             reasons[one.no_interval].append(one.metric.text)
-    needs = f"; an interval needs {FEWEST}"
-    return [
-        f"No interval for {some(names)}: {reason}{needs * reason.startswith(SIZE)}."
-        for reason, names in reasons.items()
-    ]
+    return [f"No interval for {some(names)}: {reason}." for reason, names in reasons.items()]
 
 
 def few_draws(nulls: Iterable[Null | None]) -> list[str]:
     """Return that more draws could find more of some tests, corrected for their number, significant."""
     corrected = [null for null in nulls if null is not None and null.corrected_p is not None]
     for null in corrected:
-        if null.draws and null.is_least and (null.corrected_p or 0) > SIGNIFICANT:
+        none_as_large = null.p_value < 1.5 / (1 + (null.draws or math.inf))
+        if none_as_large and null.draws and (null.corrected_p or 0) > SIGNIFICANT:
             return [
                 f"{null.draws:,} draws cannot give a p below {len(corrected) / (1 + null.draws):.2g} for "
                 f"{len(corrected)} tests; --draws {enough_draws(len(corrected))} would be enough."

@@ -67,7 +67,10 @@ class PlanReport(Shown):
                 (n.metric, number(n.value), number(n.power.half_width), number(n.width), f"{_known(n):,}")
                 for n in self.needs
             ]
-            notes = [f"For rows that vary as the {rows} of {self.names[0]} do, by the normal approximation."]
+            notes = [
+                f"With so many rows like the {rows} of {self.names[0]}, {POWER:.0%} of the intervals are "
+                "as narrow as wanted."
+            ]
         else:
             heads = ["old value", "detectable now", "margin", "rows: not worse", "rows: equivalent"]
             cells = [

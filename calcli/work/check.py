@@ -155,10 +155,7 @@ def check_files(
 
 
 def check_threshold(
-    files: Sequence[str],
-    threshold: str,
-    options: ReadOptions,
-    undecided: Undecided | None = None,
+    files: Sequence[str], threshold: str, options: ReadOptions, undecided: Undecided | None = None
 ) -> CheckReport:
     """Judge whether the promise of a threshold is true of files; parameters as for `check_files`.
 

@@ -24,15 +24,7 @@ from calcli.core.language.methods import CHOICE, METHODS
 from calcli.core.language.settings import FitSettings
 from calcli.core.language.text import Watcher, unwatched
 from calcli.core.recalibrating.choosing import POOL, candidates_for
-from calcli.core.recalibrating.fitting import (
-    ASKED,
-    Fit,
-    cross_validated,
-    deals,
-    fits,
-    record_of,
-    with_folds,
-)
+from calcli.core.recalibrating.fitting import ASKED, Fit, cross_validated, deals, fits, record_of, with_folds
 from calcli.core.recalibrating.fitting import fit as fit_predictions
 from calcli.core.state.state import rows_left
 from calcli.io.layouts import HARNESS

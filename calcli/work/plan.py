@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -11,7 +10,9 @@ from calcli.core.comparing.comparison import measured_systems, parse_margins
 from calcli.core.data.predictions import Predictions
 from calcli.core.data.units import require_clusters
 from calcli.core.estimators.evidence import Margin
-from calcli.core.estimators.power import Power
+from calcli.core.estimators.intervals import Interval, Spread
+from calcli.core.estimators.power import Power, Units
+from calcli.core.evaluating.metrics.ranking import Ranking
 from calcli.core.language.declaring import documented
 from calcli.core.language.errors import InputError, UsageError, naming
 from calcli.core.language.expressions import parse_metric
@@ -124,11 +125,19 @@ def _of_one(predictions: Predictions, settings: Settings, metric: str, half_widt
     require_clusters(predictions, settings.cluster)
     call = parse_metric(metric, settings.defaults)
     (system,) = measured_systems([predictions], replace(settings, metrics=(metric,), draws=0))
-    value, variance = system.value(call), system.variance(call)
-    power = Power(math.sqrt(variance), system.predictions.n_rows, settings.level) if variance > 0 else None
-    influences = system.influences.get(str(call))
-    few = influences.spread.too_few() if influences else ""
-    need = Need(call.text, value, wanted.of(value), _known(power, call.text, few))
+    value, influences = system.value(call), system.influences.get(str(call))
+    known, few = None, influences.spread.too_few() if influences else ""
+
+    def interval(spread: Spread) -> Interval | None:
+        if not isinstance(call, Ranking):
+            return spread.judged(settings.level)[0]
+        inside = min(max(value + spread.value, 0.0), 1.0)
+        return call.interval(replace(spread, value=inside), settings.level, "row")[0]
+
+    if influences and influences.spread.enough:
+        pilot = Units(influences, system.predictions.n_rows, 1)
+        known = Power(influences.spread.standard_error, pilot.rows, settings.level, pilot, interval)
+    need = Need(call.text, value, wanted.of(value), _known(known, call.text, few))
     return PlanReport([need], [predictions.provenance.path], paired=False)
 
 

@@ -255,9 +255,7 @@ def _evaluation(
 
 
 def _drawn(
-    views: Mapping[str, View],
-    evaluations: Mapping[str, Evaluation],
-    remark: Remark | None,
+    views: Mapping[str, View], evaluations: Mapping[str, Evaluation], remark: Remark | None
 ) -> Iterator[tuple[str, Drawing]]:
     """Yield figures by name; with a watcher, figures that a state cannot show are left out."""
     for name, view in views.items():

@@ -49,6 +49,7 @@ SCORES = (
     "normalized_error_rate", "bayes_risk:costs=abstain", "normalized_bayes_risk:costs=abstain",
     "mean_confidence", "mean_gap", "auroc", "binned_refinement_loss",
     "binned_refinement_loss:score=log_loss", "corp_uncertainty", "corp_uncertainty:lens=top-1",
+    "balanced_accuracy", "kappa", "mcc",
 )  # fmt: skip
 OF_TWO = (
     "average_precision", "beta_score:b=2", "normalized_beta_score:b=2", "cllr", "oe_ratio",

@@ -280,6 +280,7 @@ FAULTS: dict[str, tuple[str, Cell]] = {
         "a promised error rate of 5% that goes from 4% to 8%, 100 rows a day",
         lambda s: promises(s, before=0.04, after=0.08),
     ),
+    "2 points": ("2 points too high", lambda s: streams(s, after=off_by(0.02))),
 }
 
 

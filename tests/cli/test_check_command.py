@@ -147,7 +147,7 @@ def test_a_first_policy_leaves_slack_where_there_is_no_interval(run, tmp_path):
     limits = {rule["metric"]: rule.get("max", rule.get("min")) for rule in tomllib.loads(done.out)["rules"]}
     assert list(limits) == ["log_loss", "auroc", "mean_gap", "ece"]
     assert limits["auroc"] < 0.95
-    assert "no interval: effective sample size 1; sd over redraws 0.0" in done.out
+    assert "no interval: 1 error; an interval needs 5; sd over redraws 0.0" in done.out
     assert "limits are set so that 97.5% of 1,999 resamples of this file pass: log_loss 0." in done.err
 
 

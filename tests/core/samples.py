@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy import special
+from scipy import optimize, special, stats
 
 from calcli.core.calibrators.base import Calibrator, make
 from calcli.core.language.expressions import parse_method
@@ -42,3 +42,14 @@ def columns(prob):
 def log_loss(calibrator, scores, labels):
     """Return the log-loss of recalibrated scores."""
     return -calibrator.apply(scores)[np.arange(len(labels)), labels].mean()
+
+
+def newcombe_low(positives, negatives):
+    """Return the lower end of the interval of an area of 1 (Newcombe 2006), with 1.2 times his variance."""
+    pairs, mean = positives * negatives, (positives + negatives) / 2 - 1
+
+    def excess(theta):
+        variance = theta * (1 + mean * ((1 - theta) / (2 - theta) + theta / (1 + theta))) / pairs
+        return 1 - theta - 1.2 * stats.norm.ppf(0.975) ** 2 * variance  # both divided by 1 - theta
+
+    return optimize.brentq(excess, 0, 1)

@@ -52,11 +52,6 @@ class Null:
     corrected_p: float | None = None
     draws: int | None = None
 
-    @property
-    def is_least(self) -> bool:
-        """Whether no draw was as large, in which case more draws might show a smaller p-value."""
-        return self.draws is not None and self.p_value < 1.5 / (1 + self.draws)
-
 
 def compare(value: float, draws: NDArray[np.float64], rounding: float = 0.0) -> Null:
     """Summarize (B,) errors of simulated outcomes; the p-value is (1 + #{draws >= value}) / (1 + B).
@@ -122,11 +117,7 @@ def _of_cells(
 
 
 def _of_entries(
-    problem: Problem,
-    counts: NDArray[np.int64],
-    cuts: NDArray[np.intp],
-    draws: int,
-    rng: np.random.Generator,
+    problem: Problem, counts: NDArray[np.int64], cuts: NDArray[np.intp], draws: int, rng: np.random.Generator
 ) -> NDArray[np.float64]:
     """Draw the outcomes of entries that stand for several rows: the same draws as of the rows themselves.
 

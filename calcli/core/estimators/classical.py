@@ -19,7 +19,7 @@ from calcli.core.calibrators.fit.logistic import LogisticLoss
 from calcli.core.calibrators.fit.newton import minimize
 from calcli.core.data.arrays import Array, Doubles, Floats
 from calcli.core.data.units import Units
-from calcli.core.estimators.intervals import Influences, of_equal_weight
+from calcli.core.estimators.intervals import ERROR, Influences, of_equal_weight
 
 MAX_STEPS = 100
 STEP = 1e-10  # change of the intercept, relative to its size, at which Newton's method ends
@@ -52,7 +52,7 @@ class Coefficient:
         if math.isnan(self.standard_error) or number < 2:
             return None
         factor = self.standard_error / Influences(self.value, self.influences, number).spread.standard_error
-        return Influences(self.value, factor * self.influences, number, fewest=errors)
+        return Influences(self.value, factor * self.influences, number, fewest=errors, scarce=ERROR)
 
 
 UNKNOWN = Coefficient(math.nan, math.nan)

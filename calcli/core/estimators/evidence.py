@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from statistics import NormalDist
-from typing import Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,23 +72,24 @@ class Margin:
 NO_MARGIN = Margin()
 
 
-class Evidence(Protocol):
-    """The spread behind a difference, candidate minus baseline.
+class Evidence:
+    """The spread behind a difference, candidate minus baseline; here none, as where no test is known.
 
     `sign` is +1 where a larger value of the metric is worse, -1 where it is better.
+
+    Attributes
+    ----------
+    method
+        How the spread was found, for signatures.
+    no_interval
+        Why there is no interval; "" where there is one, or where there never is.
+    standard_error
+        Of the difference; nan without an interval.
     """
 
-    @property
-    def method(self) -> str:
-        """How the spread was found, for signatures."""
-
-    @property
-    def no_interval(self) -> str:
-        """Why there is no interval; "" where there is one, or where there never is."""
-
-    @property
-    def standard_error(self) -> float:
-        """Of the difference; nan without an interval."""
+    method: Any = "untested"
+    no_interval: Any = ""
+    standard_error: Any = math.nan
 
     def interval(self, level: float) -> Interval | None:
         """Return the interval of the difference; None where none is sound."""
@@ -100,22 +101,24 @@ class Evidence(Protocol):
 
     def p_worse(self, sign: int, margin: Margin) -> float:
         """Return the p-value of "worse by no more than the margin": small values prove it worse."""
-        return math.nan
+        return self._p(sign, margin, worse=True)
 
     def p_not_worse(self, sign: int, margin: Margin) -> float:
         """Return the p-value of "worse by the margin or more": small values prove it good enough."""
+        return self._p(sign, margin, worse=False)
+
+    def _p(self, sign: int, margin: Margin, *, worse: bool) -> float:
         return math.nan
 
 
 @dataclass(frozen=True)
-class Studentized:
+class Studentized(Evidence):
     """What each unit brings to the values of both systems."""
 
     baseline: Influences
     candidate: Influences
     paired: bool
     how: str = "jackknife"
-    no_interval: str = ""
 
     @property
     def method(self) -> str:
@@ -135,30 +138,22 @@ class Studentized:
         """Return the two-sided p-value, which belongs to the interval."""
         return 2 * min(self.difference.spread.p_above(0), self.difference.spread.p_below(0))
 
-    def p_worse(self, sign: int, margin: Margin) -> float:
-        """Return the one-sided p-value of "worse by no more than the margin"."""
-        return self._p(sign, margin, sign > 0)
-
-    def p_not_worse(self, sign: int, margin: Margin) -> float:
-        """Return the one-sided p-value of "worse by the margin or more"."""
-        return self._p(sign, margin, sign < 0)
-
     @cached_property
     def difference(self) -> Influences:
         """Of candidate minus baseline."""
         return contrast(self.candidate, self.baseline, self.paired)
 
-    def _p(self, sign: int, margin: Margin, above: bool) -> float:
+    def _p(self, sign: int, margin: Margin, *, worse: bool) -> float:
         contrasted = self.difference
         if margin.relative:
             factor = 1 + sign * math.copysign(margin.relative, self.baseline.value)
             contrasted = contrast(self.candidate, self.baseline, self.paired, factor)
         limit = sign * margin.absolute
-        return contrasted.spread.p_above(limit) if above else contrasted.spread.p_below(limit)
+        return contrasted.spread.p_above(limit) if worse == (sign > 0) else contrasted.spread.p_below(limit)
 
 
 @dataclass(frozen=True)
-class ExactShares:
+class ExactShares(Evidence):
     """The difference of two shares of independent rows, which holds at least what it promises.
 
     Of paired rows only the discordant ones count, which one system alone has right. If both systems are
@@ -177,8 +172,6 @@ class ExactShares:
         The baseline's share.
     paired
         Whether both have the same rows.
-    no_interval
-        "": there always is one.
     """
 
     gained: int
@@ -187,7 +180,6 @@ class ExactShares:
     of_lost: int
     baseline: float
     paired: bool
-    no_interval: str = ""
 
     @property
     def method(self) -> str:
@@ -208,7 +200,7 @@ class ExactShares:
         """Return the interval of the difference."""
         tail = (1 - level) / 2
         if not self.paired:
-            return Interval(self._least(tail), self._most(tail), level)
+            return Interval(self._least(tail / 2), self._most(tail / 2), level)
         low = root(lambda above: self._p_above(above - 1) - tail, 0.0, 2.0) - 1
         high = root(lambda above: tail - self._p_below(above - 1), 0.0, 2.0) - 1
         return Interval(low, high, level)
@@ -217,35 +209,25 @@ class ExactShares:
         """Return the two-sided p-value."""
         return min(1.0, 2 * min(self._p_above(0), self._p_below(0)))
 
-    def p_worse(self, sign: int, margin: Margin) -> float:
-        """Return the one-sided p-value of "worse by no more than the margin"."""
+    def _p(self, sign: int, margin: Margin, *, worse: bool) -> float:
         limit = sign * margin.of(self.baseline)
-        return self._p_above(limit) if sign > 0 else self._p_below(limit)
-
-    def p_not_worse(self, sign: int, margin: Margin) -> float:
-        """Return the one-sided p-value of "worse by the margin or more"."""
-        limit = sign * margin.of(self.baseline)
-        return self._p_below(limit) if sign > 0 else self._p_above(limit)
+        return self._p_above(limit) if worse == (sign > 0) else self._p_below(limit)
 
     def _p_above(self, limit: float) -> float:
         if self.paired:
             return melded_p(self.gained, self.lost, self.of_gained, limit)
-        return root(lambda tail: self._least(tail) - limit, 0.0, 1.0)
+        return root(lambda tail: self._least(tail / 2) - limit, 0.0, 1.0)
 
     def _p_below(self, limit: float) -> float:
         if self.paired:
             return melded_p(self.lost, self.gained, self.of_gained, -limit)
-        return root(lambda tail: limit - self._most(tail), 0.0, 1.0)
+        return root(lambda tail: limit - self._most(tail / 2), 0.0, 1.0)
 
     def _least(self, tail: float) -> float:
-        return share_least(self.gained, self.of_gained, tail / 2) - share_most(
-            self.lost, self.of_lost, tail / 2
-        )
+        return share_least(self.gained, self.of_gained, tail) - share_most(self.lost, self.of_lost, tail)
 
     def _most(self, tail: float) -> float:
-        return share_most(self.gained, self.of_gained, tail / 2) - share_least(
-            self.lost, self.of_lost, tail / 2
-        )
+        return share_most(self.gained, self.of_gained, tail) - share_least(self.lost, self.of_lost, tail)
 
 
 FEW_DISCORDANT = 25  # rows, up to which the exact test is taken
@@ -296,7 +278,7 @@ def _at_most(hits: int, rows: int, share: Doubles) -> Doubles:
 
 
 @dataclass(frozen=True)
-class Normal:
+class Normal(Evidence):
     """Doubles with their variances and covariance, taken for normally distributed."""
 
     baseline: float
@@ -322,15 +304,9 @@ class Normal:
         z = self._z(1, Margin())
         return z if math.isnan(z) else 2 * NORMAL.cdf(-abs(z))
 
-    def p_worse(self, sign: int, margin: Margin) -> float:
-        """Return the one-sided p-value of "worse by no more than the margin"."""
+    def _p(self, sign: int, margin: Margin, *, worse: bool) -> float:
         z = self._z(sign, margin)
-        return z if math.isnan(z) else NORMAL.cdf(-z)
-
-    def p_not_worse(self, sign: int, margin: Margin) -> float:
-        """Return the one-sided p-value of "worse by the margin or more"."""
-        z = self._z(sign, margin)
-        return z if math.isnan(z) else NORMAL.cdf(z)
+        return z if math.isnan(z) else NORMAL.cdf(-z if worse else z)
 
     def _z(self, sign: int, margin: Margin) -> float:
         excess = sign * (self.candidate - self.baseline) - margin.of(self.baseline)
@@ -349,19 +325,13 @@ class Normal:
 
 @dataclass(frozen=True)
 class Equal(Evidence):
-    """Two systems with the same value from every unit, but for rounding: there is nothing to test."""
+    """Two systems with the same value from every unit, but for rounding: the candidate is as good."""
 
-    method: str = "equal"
-    no_interval: str = ""
+    method = "equal"
     standard_error = 0.0
 
-    def p_worse(self, sign: int, margin: Margin) -> float:
-        """Return 1: it is not worse."""
-        return 1.0
-
-    def p_not_worse(self, sign: int, margin: Margin) -> float:
-        """Return 0: it is as good."""
-        return 0.0
+    def _p(self, sign: int, margin: Margin, *, worse: bool) -> float:
+        return float(worse)
 
 
 @dataclass(frozen=True)
@@ -389,11 +359,6 @@ class DistanceEvidence(Evidence):
         return f"{self.difference.method}-of-nearness"
 
     @property
-    def no_interval(self) -> str:
-        """Why there is no interval."""
-        return self.difference.no_interval
-
-    @property
     def standard_error(self) -> float:
         """Of the difference."""
         return self.difference.standard_error
@@ -419,9 +384,7 @@ def sum_of_errors(baseline: Influences, candidate: Influences, target: float, pa
 class Untested(Evidence):
     """No spread: a metric for which no test of differences is known."""
 
-    method: str = "untested"
     no_interval: str = ""
-    standard_error = math.nan
 
 
 PEAKS = 4_999  # drawn
@@ -477,7 +440,7 @@ class Simultaneous:
         """Return a p-value corrected for the number of tests; nan without one."""
         if math.isnan(p) or self.number < 2:
             return p
-        at_least = np.count_nonzero(self.peaks >= _distance(p))
+        at_least = np.count_nonzero(self.peaks >= (-NORMAL.inv_cdf(p / 2) if p > 0 else math.inf))
         return max(p, min(self.number * p, float(1 + at_least) / (1 + len(self.peaks))))
 
     def pointwise(self, level: float) -> float:
@@ -488,11 +451,6 @@ class Simultaneous:
         allowed = int(alpha * (1 + len(self.peaks)) + 1e-9) - 1
         drawn = 2 * NORMAL.cdf(-float(self.peaks[allowed])) if allowed >= 0 else 0.0
         return 1 - min(alpha, max(alpha / self.number, drawn))
-
-
-def _distance(p: float) -> float:
-    """Return how many standard deviations off 0 a two-sided p-value is."""
-    return -NORMAL.inv_cdf(p / 2) if p > 0 else math.inf
 
 
 def joint_covariance(influences: Sequence[Influences], *, paired: bool = True) -> Doubles:
@@ -535,12 +493,7 @@ def gap_p_values(bins: Bins, heaviest: float = 1.0) -> Doubles:
         frequency > score, np.maximum(frequency - one, score), np.minimum(frequency + one, score)
     )
     divergence = np.maximum(_terms(nearer, score) + _terms(1 - nearer, 1 - score), 0)
-    return np.minimum(2 * _upper_tail(np.sqrt(2 * rows * divergence)), 1)
-
-
-def _upper_tail(z: Doubles) -> Doubles:
-    """Return the chance that a standard normal variable exceeds z."""
-    return np.array([math.erfc(one) / 2 for one in (z / math.sqrt(2)).ravel()]).reshape(z.shape)
+    return np.minimum(np.vectorize(math.erfc, otypes=[float])(np.sqrt(rows * divergence)), 1)
 
 
 def _terms(observed: Doubles, expected: Doubles) -> Doubles:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from statistics import NormalDist
@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Doubles
+from calcli.core.language.text import counted
 
 TINY = 1e-300
 MOST_TERMS = 10_000  # of the continued fraction; about the root of the parameters are needed
@@ -182,6 +183,43 @@ class Interval:
         mean, squares = mean + most, squares + most * most
         return cls(low, end(share_most, mean * mean / squares - 1, mean / squares), level)
 
+    @classmethod
+    def of_mean(cls, values: Sequence[float], intervals: Sequence[Interval], level: float) -> Interval:
+        """Return the interval of the mean of independent estimates (square and add, Zou & Donner 2008)."""
+        estimates, ends = np.array(values), np.array([(one.low, one.high) for one in intervals]).T
+        ends = estimates.sum() + np.linalg.norm(estimates - ends, axis=1) * [-1, 1]
+        low, high = (ends / len(values)).tolist()
+        return cls(low, high, level)
+
+    @classmethod
+    def of_area(cls, area: float, positives: float, negatives: float, level: float, shown: float) -> Interval:
+        """Return the score interval of an area under the ROC curve, by method 5 of Newcombe 2006.
+
+        At a true area its variance is that of exponential scores times a factor, so large that the square of
+        half its width, at the area itself, is no less than `shown`.
+        """
+
+        def variance(of: float) -> float:
+            odds = (1 - of) / (2 - of) + of / (1 + of)
+            return of * (1 - of) * (1 + ((positives + negatives) / 2 - 1) * odds) / (positives * negatives)
+
+        reach = CAREFUL * NormalDist().inv_cdf((1 + level) / 2) ** 2
+        reach = max(reach, shown / variance(area)) if 0 < area < 1 else reach
+
+        def low(area: float) -> float:
+            return root(lambda of: reach * variance(of) - (of - area) ** 2, 0.0, area) if area else 0.0
+
+        return cls(low(area), 1 - low(1 - area), level)
+
+    @classmethod
+    def of_ratio(cls, value: float, other: float, ends: Interval, of_other: Interval) -> Interval:
+        """Return the interval of a ratio, given both estimates and their intervals (Donner & Zou 2012)."""
+        product = value * other
+        above, of_above = ends.high * (2 * value - ends.high), of_other.low * (2 * other - of_other.low)
+        below, of_below = ends.low * (2 * value - ends.low), of_other.high * (2 * other - of_other.high)
+        low = below / (product + math.sqrt(product**2 - below * of_below)) if below else 0.0
+        return cls(low, (product + math.sqrt(product**2 - above * of_above)) / of_above, ends.level)
+
     def within(self, other: Interval) -> Interval:
         """Return it no further out than another one at either end."""
         return Interval(max(self.low, other.low), min(self.high, other.high), self.level)
@@ -192,11 +230,13 @@ class Interval:
         return self.low - slack <= value <= self.high + slack
 
 
+ERROR = "error"  # of which a figure needs many
 FEWEST = 5  # observations that carry an estimate with an interval
 ROUNDING = 1e-11  # relative to the value: what is spread by less is constant
-SIZE = "effective sample size"  # how many carry a figure
+NEEDED = f"; an interval needs {FEWEST}"
 SECOND_ORDER = "it is not linear over the width of an interval"
 BIASED = "its bias is more than half the width of an interval"
+CAREFUL = 1.2  # times the variance of an area, as it rests on a model
 STRAIGHT = 1e-6  # skewness below which there is nothing to remove
 
 
@@ -206,10 +246,14 @@ def effective_size(squares: float, fourths: float) -> float:
     return size if math.isfinite(size) else 0.0  # powers of losses such as 1e200
 
 
-def carried_by(effective_size: float, unit: str = "row") -> str:
-    """Return why there is no interval: how few units bring the spread."""
-    count = math.floor(effective_size)
-    return f"{SIZE} {count}{'' if unit == 'row' else f' {unit}s' if count != 1 else f' {unit}'}"
+def carried_by(number: float, unit: str = "row", scarce: str = "") -> str:
+    """Return why there is no interval: how few units carry it, or have what is scarce."""
+    count = math.floor(number)
+    if not scarce:
+        carry = f"{counted(count, unit)} carr{'ies' if count == 1 else 'y'} nearly all of it"
+        return (carry if count else f"no {unit} tells how much it varies") + NEEDED
+    within = "" if unit == "row" else f"{counted(count, unit)} with "
+    return f"{within}{f'{scarce}s' if within else counted(count, scarce)}{NEEDED}"
 
 
 @dataclass(frozen=True)
@@ -233,6 +277,8 @@ class Spread:
         How many observations there are of what it needs many of, such as errors, or the rarer of two classes.
     unseen
         The most that an observation can bring which was not seen; 0 where that is not known.
+    scarce
+        What `fewest` counts, such as "error"; empty where that is no word of the user's.
     """
 
     value: float
@@ -244,6 +290,7 @@ class Spread:
     curvature: float = 0.0
     fewest: float = math.inf
     unseen: float = 0.0
+    scarce: str = ""
 
     @property
     def standard_error(self) -> float:
@@ -276,7 +323,8 @@ class Spread:
 
     def too_few(self, unit: str = "row") -> str:
         """Return why there are not enough."""
-        return carried_by(self.carried, unit)
+        scarce = self.scarce * (self.fewest < FEWEST)
+        return carried_by(self.fewest if scarce else self.carried, unit, scarce)
 
     @property
     def freedom(self) -> float:
@@ -374,7 +422,7 @@ class Influences:
 
     Attributes
     ----------
-    value, number, bias, fewest
+    value, number, bias, fewest, scarce
         As of its spread.
     of_units
         (n,) deviations from it, each times the observation's share of the weight; they sum to zero.
@@ -394,6 +442,7 @@ class Influences:
     lost: float = 0.0
     curvature: float = 0.0
     fewest: float = math.inf
+    scarce: str = ""
 
     @cached_property
     def spread(self) -> Spread:
@@ -401,7 +450,8 @@ class Influences:
         squares = np.square(self.of_units)
         second, third, fourth = (float((squares * of).sum()) for of in (1.0, self.of_units, squares))
         powers = second + self.lost, third, fourth
-        return Spread(self.value, self.number, *powers, self.bias, self.curvature, self.fewest)
+        few = self.fewest, 0.0, self.scarce
+        return Spread(self.value, self.number, *powers, self.bias, self.curvature, *few)
 
 
 def contrast(
@@ -428,7 +478,7 @@ def contrast(
     share = candidate.share if paired else None
     lost = candidate.lost + factor**2 * baseline.lost
     fewest = min(candidate.fewest, baseline.fewest)
-    return Influences(value, of_units, number, bias, share, lost, fewest=fewest)
+    return Influences(value, of_units, number, bias, share, lost, fewest=fewest, scarce=candidate.scarce)
 
 
 def wilson_interval(

@@ -9,10 +9,10 @@ draws is counted where the rule proves a difference of 0 to be within the margin
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +27,7 @@ from calcli.core.estimators.evidence import (
     Margin,
     Studentized,
 )
-from calcli.core.estimators.intervals import Influences, Spread
+from calcli.core.estimators.intervals import Influences, Interval, Spread
 
 POWER = 0.8  # of what is called detectable
 CARRIED = 50  # rows that carry an estimate, from which the formula is enough
@@ -53,12 +53,15 @@ class Power:
         Of the interval.
     redraws
         Of the difference, where few rows carry it; None where the formula is enough.
+    interval
+        Returns the interval of a value that spreads so, if it has one; None where a difference is looked at.
     """
 
     standard_error: float
     rows: int
     level: float
-    redraws: Redraws | None = field(default=None, compare=False, repr=False)
+    redraws: Shares | Units | None = field(default=None, compare=False, repr=False)
+    interval: Callable[[Spread], Interval | None] | None = field(default=None, compare=False, repr=False)
 
     @classmethod
     def of(cls, evidence: Evidence, rows: int, level: float, sign: int = 1) -> Power | None:
@@ -73,9 +76,8 @@ class Power:
         sign
             +1 where a larger value of the metric is worse, -1 where it is better.
         """
-        if not evidence.standard_error > 0:
-            return None
-        return cls(evidence.standard_error, rows, level, _redraws(evidence, rows, sign))
+        error = evidence.standard_error
+        return cls(error, rows, level, _redraws(evidence, rows, sign)) if error > 0 else None
 
     @property
     def detectable(self) -> float:
@@ -96,8 +98,18 @@ class Power:
         return self._proving((1 + POWER) / 2, margin, sides=2)
 
     def known_within(self, half_width: float) -> int:
-        """Return the rows by which an interval has half a width."""
-        return self._rows(self._within(0.5), half_width)
+        """Return the rows by which an interval has half a width, by the formula or in most redraws."""
+        rows, redraws, interval = self._rows(self._within(0.5), half_width), self.redraws, self.interval
+        if not isinstance(redraws, Units) or interval is None:
+            return rows
+
+        def share(number: int) -> float:
+            intervals = [interval(spread) for spread, _ in redraws.drawn(number)]
+            return float(
+                np.mean([one is not None and one.high - one.low <= 2 * half_width for one in intervals])
+            )
+
+        return rows_needed(rows, share, self._within)
 
     def _proving(self, power: float, margin: float, sides: int) -> int:
         """Return the rows by the formula, or by redraws that prove the same number of sides."""
@@ -147,17 +159,7 @@ def rows_needed(start: int, share: Callable[[int], float], within: Callable[[flo
     return -(-rows // step) * step
 
 
-class Redraws(Protocol):
-    """Samples of any size, of systems that are equally good and otherwise like the ones at hand."""
-
-    def carried(self, rows: int) -> float:
-        """Return the number of rows that carry the difference, at hand or among a number of rows."""
-
-    def proven(self, rows: int, margin: float, tail: float) -> NDArray[np.bool_]:
-        """Return whether samples prove the candidate no worse by a margin, and no better, (2, redraws)."""
-
-
-def _redraws(evidence: Evidence, rows: int, sign: int) -> Redraws | None:
+def _redraws(evidence: Evidence, rows: int, sign: int) -> Shares | Units | None:
     if isinstance(evidence, DistanceEvidence):
         evidence = evidence.difference
     if isinstance(evidence, ExactShares):
@@ -185,8 +187,8 @@ def _counts(pilot: Influences) -> tuple[int, int] | None:
 
 
 @dataclass(frozen=True)
-class Shares(Redraws):
-    """Of the difference of two shares of independent rows.
+class Shares:
+    """Samples of any size of two shares of independent rows that are equal, and otherwise like those at hand.
 
     Attributes
     ----------
@@ -255,8 +257,8 @@ def _exact_p(counts: tuple[int, int, int, int], paired: bool, margin: float) -> 
 
 
 @dataclass(frozen=True)
-class Units(Redraws):
-    """Of a difference to which each unit brings something.
+class Units:
+    """Samples of any size of units that bring something to a value, or to a difference that is 0 in truth.
 
     Attributes
     ----------
@@ -278,25 +280,28 @@ class Units(Redraws):
 
     def proven(self, rows: int, margin: float, tail: float) -> NDArray[np.bool_]:
         """Return whether samples prove the candidate no worse by a margin, and no better, (2, redraws)."""
+        errors = (replace(spread, value=spread.value - truth) for spread, truth in self.drawn(rows))
+        ends = [(one.enough, one.p_below(margin), one.p_above(-margin)) for one in errors]
+        return np.array([[enough and p <= tail for p in p_values] for enough, *p_values in ends]).T
+
+    def drawn(self, rows: int) -> Iterator[tuple[Spread, float]]:
+        """Yield spreads of samples with values relative to those at hand, each with its true value."""
         rng, more = generator(0, Stream.POWER), rows / self.rows
         each = self.sign * self.pilot.of_units * self.pilot.number
         each = np.append(each, np.array([-1, 1]) * np.abs(each).max())
         weights = np.full(len(each), 1.0)
         weights[-2:] = UNSEEN / 2
         number = max(2, round(self.pilot.number * more))
-        proven = []
         for _ in range(REDRAWS):
             share = rng.standard_gamma(weights)
             share /= share.sum()
             counts = rng.multinomial(number, share)
             mean = float(counts @ each) / number
-            value = mean - float(share @ each)
-            spread = _scaled(self.pilot.spread, each - mean, counts, value, more)
+            spread = _scaled(self.pilot.spread, each - mean, counts, mean, more)
             if math.isfinite(spread.fewest):
-                spread = replace(spread, fewest=rng.poisson(spread.fewest))
-            ends = spread.p_below(margin), spread.p_above(-margin)
-            proven.append([spread.enough and p <= tail for p in ends])
-        return np.array(proven).T
+                fewest = rng.poisson(more * rng.standard_gamma(self.pilot.spread.fewest))
+                spread = replace(spread, fewest=fewest)
+            yield spread, float(share @ each)
 
 
 def _scaled(

@@ -74,11 +74,6 @@ def constant_error_rate(means: Means, decision: int | None = None) -> Doubles:
     return 1 - means.priors[..., means.of_sample.argmax() if decision is None else decision]
 
 
-def constant_accuracy(means: Means) -> Doubles:
-    """Accuracy of always deciding for the most frequent class of the sample."""
-    return 1 - constant_error_rate(means)
-
-
 def rival(priors: Doubles, cost: Doubles, reach: float) -> int:
     """Return the most expensive constant decision among the candidates for the best one.
 

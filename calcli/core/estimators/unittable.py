@@ -201,9 +201,7 @@ class UnitTable:
         classes = self._classes()
         if classes.ndim == 2:
             return of_unit @ classes
-        return np.bincount(classes, of_unit * self._weight, len(self._frequency)).astype(
-            np.float64, copy=False
-        )
+        return np.asarray(np.bincount(classes, of_unit * self._weight, len(self._frequency)), np.float64)
 
 
 def _centred(values: Array, labels: Array, weights: Floats | None, n_classes: int) -> NDArray[np.float64]:

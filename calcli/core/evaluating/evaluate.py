@@ -17,14 +17,7 @@ from calcli.core.estimators.calibrationerror import enough_draws, holm, with_hol
 from calcli.core.estimators.evidence import slice_p_value
 from calcli.core.evaluating.measurements import Measurements, measured_sample
 from calcli.core.evaluating.metrics.scores import Scored, decisions_of
-from calcli.core.evaluating.results import (
-    Decision,
-    Estimate,
-    Evaluation,
-    Input,
-    LensProblems,
-    Summary,
-)
+from calcli.core.evaluating.results import Decision, Estimate, Evaluation, Input, LensProblems, Summary
 from calcli.core.evaluating.sections import SECTIONS, Section
 from calcli.core.evaluating.usual import default_metrics, is_sampled, tests_classes
 from calcli.core.language.errors import InputError, NeedsRows, UsageError
@@ -39,17 +32,7 @@ from calcli.core.language.expressions import (
 from calcli.core.language.settings import Settings
 from calcli.core.language.text import Watch
 from calcli.core.state.collect import collect
-from calcli.core.state.needs import (
-    CLIPPED,
-    Mean,
-    Need,
-    Pass,
-    Sampled,
-    Scores,
-    Vectors,
-    all_probs,
-    through,
-)
+from calcli.core.state.needs import CLIPPED, Mean, Need, Pass, Sampled, Scores, Vectors, all_probs, through
 from calcli.core.state.state import StatePredictions, predictions_of, states_by
 
 

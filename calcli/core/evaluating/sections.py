@@ -59,10 +59,7 @@ def _confidence(measured: Measurements, settings: Settings, _: Estimates) -> Map
         for low, high, count, weight, score, outcome in columns
         if weight > 0
     ]
-    return {
-        "accuracy": float(measured.unit_table().means()["hit"]),
-        "reliability": tuple(reliability),
-    }
+    return {"accuracy": float(measured.unit_table().means()["hit"]), "reliability": tuple(reliability)}
 
 
 def _gap(measured: Measurements, settings: Settings, estimates: Estimates) -> Mapping[str, Any]:

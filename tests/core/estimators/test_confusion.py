@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import stats
 from sklearn import metrics
 
 from calcli.core.data.predictions import ArrayScores, Predictions, Provenance
@@ -82,6 +83,62 @@ def test_what_two_classes_have():
         assert found[name].value == pytest.approx(value, rel=1e-12)
     assert found["specificity"].parts["constant"] == 1
     assert found["recall"].parts["constant"] == 1
+
+
+def test_shares_of_few_errors_have_exact_intervals():
+    """Clopper and Pearson's, by scipy: of F1 that of TP / (TP + FP + FN), of the mean of recalls both."""
+    labels = np.repeat([0, 1], [150, 50])
+    said = labels.copy()
+    said[0] = 1
+
+    def exact(hits, rows):
+        found = stats.binomtest(hits, rows).proportion_ci(0.95, method="exact")
+        return np.array([found.low, found.high])
+
+    names = ("precision", "recall", "specificity", "f1", "balanced_accuracy")
+    found = evaluate(predicted(labels, said, ("no", "yes")), Settings(metrics=names)).estimates
+    ends = {name: np.array([one.interval.low, one.interval.high]) for name, one in found.items()}
+    jaccard, recalls = exact(50, 51), np.array([exact(149, 150), exact(50, 50)])
+    apart = np.hypot(*(np.array([[149 / 150], [1]]) - recalls)) / 2
+    expected = {
+        "precision": exact(50, 51),
+        "recall": recalls[1],
+        "specificity": recalls[0],
+        "f1": 2 * jaccard / (1 + jaccard),
+        "balanced_accuracy": (149 / 150 + 1) / 2 + np.array([-1, 1]) * apart,
+    }
+    for name in names:
+        np.testing.assert_allclose(ends[name], expected[name], rtol=1e-9)
+
+
+@pytest.mark.parametrize(("frequency", "errors"), [(0.5, 0.01), (0.1, 0.02), (0.5, 0.3)])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_intervals_of_few_errors_miss_rarely(frequency, errors, weighted):
+    """All are shown but where a class has too few rows; without an error no interval is a point."""
+    rng, names = np.random.default_rng(0), ("f1", "balanced_accuracy", "kappa", "mcc")
+    recall, precision = (
+        1 - errors,
+        frequency * (1 - errors) / (frequency * (1 - errors) + (1 - frequency) * errors),
+    )
+    share = frequency * (1 - errors) + (1 - frequency) * errors
+    apart = frequency * (1 - share) + share * (1 - frequency)
+    spread = np.sqrt(frequency * (1 - frequency) * share * (1 - share))
+    covariance = frequency * (1 - errors) - frequency * share
+    truth = (2 / (1 / recall + 1 / precision), recall, 1 - errors / apart, covariance / spread)
+    missed, shown, sets = np.zeros(4), np.zeros(4), 100
+    for _ in range(sets):
+        labels = (rng.random(200) < frequency).astype(int)
+        said = np.where(rng.random(200) < errors, 1 - labels, labels)
+        weights = rng.exponential(size=200) if weighted else None
+        found = evaluate(predicted(labels, said, ("no", "yes"), weights), Settings(metrics=names)).estimates
+        for place, (name, value) in enumerate(zip(names, truth, strict=True)):
+            interval = found[name].interval
+            shown[place] += interval is not None
+            missed[place] += interval is not None and not interval.contains(value)
+            assert interval is None or interval.low < interval.high
+    assert missed.max() <= stats.binom.ppf(0.999, sets, 0.06)
+    assert shown[:2].min() == sets
+    assert shown.min() >= 0.7 * sets  # of weighted rows often fewer than five tell of the rarer class
 
 
 def test_they_are_undefined_where_one_class_is_all_there_is():

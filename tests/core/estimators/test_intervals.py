@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats
+from scipy import optimize, stats
 from scipy.stats import binomtest
 
 from calcli.core.data.binning import Bins
 from calcli.core.estimators.intervals import (
+    ERROR,
     Influences,
     Interval,
     beta_cdf,
@@ -108,10 +109,49 @@ def test_shown_intervals_that_miss_are_few(rows, size):
 def test_few_carriers_are_told():
     values = np.zeros(1000)
     values[:3] = 1
-    assert of_mean(values).spread.judged(0.95) == (None, "effective sample size 3")
+    needed = "an interval needs 5"
+    assert of_mean(values).spread.judged(0.95) == (None, f"3 rows carry nearly all of it; {needed}")
     values[1:] = 0
-    assert of_mean(values).spread.judged(0.95, "cluster") == (None, "effective sample size 1 cluster")
-    assert of_mean(np.ones(9)).spread.judged(0.95) == (None, "effective sample size 0")
+    one = of_mean(values).spread
+    assert one.judged(0.95, "cluster") == (None, f"1 cluster carries nearly all of it; {needed}")
+    assert of_mean(np.ones(9)).spread.judged(0.95) == (None, f"no row tells how much it varies; {needed}")
+    errors = replace(one, fewest=2.0, scarce=ERROR)
+    assert errors.judged(0.95) == (None, f"2 errors; {needed}")
+    assert errors.judged(0.95, "cluster") == (None, f"2 clusters with errors; {needed}")
+
+
+@pytest.mark.parametrize(("area", "positives", "negatives"), [(0.8, 5, 50), (0.97, 20, 400), (1.0, 8, 30)])
+def test_the_score_interval_of_an_area_is_that_of_newcombe_with_a_larger_variance(area, positives, negatives):
+    """Its ends are where the squared distance is z^2 times the variance of his method 5, here by scipy."""
+    z, mean = stats.norm.ppf(0.975), (positives + negatives) / 2 - 1
+
+    def excess(theta):
+        odds = (1 - theta) / (2 - theta) + theta / (1 + theta)
+        return (theta - area) ** 2 - 1.2 * z**2 * theta * (1 - theta) * (
+            1 + mean * odds
+        ) / positives / negatives
+
+    found = Interval.of_area(area, positives, negatives, 0.95, 0.0)
+    assert found.low == pytest.approx(optimize.brentq(excess, 1e-9, area - 1e-9), abs=1e-9)
+    if area < 1:
+        assert found.high == pytest.approx(optimize.brentq(excess, area + 1e-9, 1 - 1e-9), abs=1e-9)
+        wider = Interval.of_area(area, positives, negatives, 0.95, 4 * (found.high - found.low) ** 2)
+        assert wider.low < found.low < area < found.high < wider.high
+    else:
+        assert found.high == 1
+
+
+def test_a_mean_of_shares_and_a_ratio_have_square_and_add_intervals():
+    """By hand: distances to the ends, squared and added; a ratio ends where the contrast with it does."""
+    parts = Interval(0.2, 0.7, 0.95), Interval(0.7, 1.0, 0.95)
+    found = Interval.of_mean([0.5, 0.9], parts, 0.95)
+    assert found.low == pytest.approx(0.7 - math.hypot(0.3, 0.2) / 2)
+    assert found.high == pytest.approx(0.7 + math.hypot(0.2, 0.1) / 2)
+    ratio = Interval.of_ratio(0.1, 0.5, Interval(0.04, 0.2, 0.95), Interval(0.4, 0.58, 0.95))
+    high = optimize.brentq(lambda r: r * 0.5 - 0.1 - math.hypot(0.1, r * 0.1), 0.2, 5)
+    low = optimize.brentq(lambda r: 0.1 - r * 0.5 - math.hypot(0.06, r * 0.08), 0, 0.2)
+    assert (ratio.low, ratio.high) == (pytest.approx(low), pytest.approx(high))
+    assert Interval.of_ratio(0.0, 0.5, Interval(0.0, 0.02, 0.95), Interval(0.4, 0.58, 0.95)).low == 0
 
 
 def test_a_bias_moves_the_interval_until_it_loses_the_value():

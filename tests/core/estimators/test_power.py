@@ -8,7 +8,7 @@ from scipy import stats
 
 from calcli.core.estimators.evidence import ExactShares, Margin, Studentized
 from calcli.core.estimators.intervals import Influences
-from calcli.core.estimators.power import POWER, Power
+from calcli.core.estimators.power import POWER, Power, Units
 
 
 @pytest.mark.parametrize("unlike", [4, 10])
@@ -36,3 +36,23 @@ def test_few_rows_that_carry_a_difference_need_more_than_the_formula_says():
     z = stats.norm.ppf([0.975, 0.8]).sum()
     assert found.not_worse(0.005) > 1.1 * 400 * (z * found.standard_error / 0.005) ** 2
     assert found.equivalent(0.005) >= found.not_worse(0.005)
+
+
+def test_four_in_five_intervals_are_as_narrow_as_wanted():
+    """Of means of rows that are drawn anew from the same distribution, by the interval of their spread."""
+    rng = np.random.default_rng(5)
+
+    def spread(rows):
+        values = rng.exponential(size=rows)
+        return Influences(values.mean(), (values - values.mean()) / rows, rows)
+
+    planned = []
+    for _ in range(40):
+        pilot = spread(300)
+        power = Power(
+            pilot.spread.standard_error, 300, 0.95, Units(pilot, 300, 1), lambda one: one.interval(0.95)
+        )
+        planned.append(power.known_within(0.05))
+    intervals = [spread(rows).spread.interval(0.95) for rows in planned for _ in range(10)]
+    narrow = [one.high - one.low <= 0.1 for one in intervals]
+    assert np.mean(narrow) == pytest.approx(POWER, abs=0.1)

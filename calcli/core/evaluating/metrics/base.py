@@ -22,12 +22,7 @@ from calcli.core.language.version import __version__
 from calcli.core.state.needs import Mean, Pass, Scores
 
 
-def signature(
-    metric: Measure,
-    measured: Measurements,
-    settings: Settings,
-    *repeats: str,
-) -> str:
+def signature(metric: Measure, measured: Measurements, settings: Settings, *repeats: str) -> str:
     """Return the signature of a metric: name, arguments, data, what was repeated, seed, version.
 
     Parameters

@@ -16,7 +16,7 @@ from calcli.core.estimators.classical import (
     calibration_slope,
     spiegelhalter_test,
 )
-from calcli.core.estimators.intervals import Influences
+from calcli.core.estimators.intervals import ERROR, Influences
 from calcli.core.evaluating.measurements import Measurements
 from calcli.core.evaluating.metrics.base import Calls, judged, signature
 from calcli.core.evaluating.results import Estimate
@@ -133,7 +133,7 @@ class SpiegelhalterZ(Classical):
         if math.isnan(test.z):
             return None
         of_units = rows.units.sums(test.influences)
-        return Influences(test.z, of_units, len(of_units), fewest=rows.errors)
+        return Influences(test.z, of_units, len(of_units), fewest=rows.errors, scarce=ERROR)
 
 
 def _test(rows: OfTwo) -> ZTest:

@@ -7,8 +7,9 @@ they have one influence, from the sums.
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
 from functools import partial
+from operator import itemgetter
 from typing import Any, Literal
 
 import numpy as np
@@ -20,6 +21,7 @@ from calcli.core.estimators.scoring import Means, ratio
 from calcli.core.evaluating.metrics.scores import Score, Scored
 from calcli.core.language.entries import arg, metric
 from calcli.core.language.errors import UsageError
+from calcli.core.language.expressions import Measure
 from calcli.core.language.settings import Settings
 
 MOST = 200_000_000  # rows times classes that are counted
@@ -27,45 +29,22 @@ ROUNDING = 1e-14  # of shares: what is less is nothing
 POWERS = {"none": 0, "linear": 1, "quadratic": 2}  # of the distance of classes, by which they disagree
 
 
-@dataclass(frozen=True)
-class Confusion:
-    """Shares of the weight of rows in a confusion matrix.
-
-    Attributes
-    ----------
-    labels, predicted
-        (..., K) of each class, and of each predicted class.
-    hits
-        (..., K) of each class where it is predicted.
-    cost
-        (...) mean cost of the cells.
-    power
-        Of the distance of two classes, which is the cost where they are not the same.
-    """
-
-    labels: Doubles
-    predicted: Doubles
-    hits: Doubles
-    cost: Doubles
-    power: int
-
-
-@dataclass(frozen=True, kw_only=True)
 class OfConfusion(Scored):
-    """A function of the confusion matrix."""
-
-    @property
-    def disagreement(self) -> str:
-        """What a disagreement costs, by the distance of the classes."""
-        return "none"
+    """A function of the margins of the confusion matrix, and of the mean cost of its cells."""
 
     @abstractmethod
-    def value(self, of: Confusion) -> Doubles:
-        """Return it."""
+    def value(self, labels: Doubles, predicted: Doubles, cost: Doubles, costs: Doubles) -> Doubles:
+        """Return it.
 
-    def constant(self, priors: Doubles) -> Doubles:
-        """Return the value for the same answer in every row."""
-        return 0 * priors[..., 0]
+        Parameters
+        ----------
+        labels, predicted
+            (..., K) shares of the weight of rows, of each class and of each predicted class.
+        cost
+            (...) mean cost of the cells.
+        costs
+            (K, K) of them.
+        """
 
     def score(self, predictions: Predictions, settings: Settings) -> Score:
         """Return it.
@@ -75,28 +54,23 @@ class OfConfusion(Scored):
         UsageError
             If there are too many classes and rows.
         """
-        rows, k = predictions.scores.shape
-        if rows * k > MOST:
-            raise UsageError(
-                f"{self} counts {k:,} classes in {rows:,} rows, which is too much; ask for accuracy"
-            )
-        power = POWERS[self.disagreement]
-        hits, predicted, cost = (
-            [f"hit:{c}" for c in range(k)],
-            [f"predicted:{c}" for c in range(k)],
-            f"disagreement:{self.disagreement}",
-        )
-        statistics: dict[str, RowStatistic] = {cost: partial(_disagreement, power=power)}
-        statistics |= {name: partial(_is_hit, c=c) for c, name in enumerate(hits)}
-        statistics |= {name: partial(_is_predicted, c=c) for c, name in enumerate(predicted)}
+        weights = getattr(self, "weights", "none")
+        cost, power = f"disagreement:{weights}", POWERS[weights]
+        places = np.arange(predictions.n_classes)
+        costs = _cost(places[:, None], places, power)
+        (predicted,) = _by_class(self, predictions, predicted=_is_predicted)
 
         def of_means(means: Means) -> Doubles:
-            def stacked(names: list[str]) -> Any:
-                return np.stack([means[name] for name in names], -1)
+            return self.value(means.priors, _stacked(means, predicted), np.asarray(means[cost]), costs)
 
-            return self.value(Confusion(means.priors, stacked(predicted), stacked(hits), means[cost], power))
-
-        return Score(statistics, of_means, lambda means: self.constant(means.priors))
+        return Score(
+            {cost: partial(_disagreement, power=power)} | predicted,
+            of_means,
+            lambda means: 0 * means.priors[..., 0],
+            ends=(0.0, float(costs.max())),
+            scale=lambda means: ((means.priors @ costs) * means.priors).sum(-1),
+            loss=itemgetter(cost),
+        )
 
 
 @metric(
@@ -117,16 +91,9 @@ class Kappa(OfConfusion):
         own=True,
     )
 
-    @property
-    def disagreement(self) -> str:
-        """What a disagreement costs, by the distance of the classes."""
-        return self.weights
-
-    def value(self, of: Confusion) -> Doubles:
-        """Return 1 - disagreement over the disagreement of independent predictions with the same shares."""
-        places = np.arange(of.labels.shape[-1])
-        costs = _cost(places[:, None], places, of.power)
-        return 1 - ratio(of.cost, ((of.labels @ costs) * of.predicted).sum(-1))
+    def value(self, labels: Doubles, predicted: Doubles, cost: Doubles, costs: Doubles) -> Doubles:
+        """Return 1 - disagreement over that of independent predictions with the same shares."""
+        return 1 - ratio(cost, ((labels @ costs) * predicted).sum(-1))
 
 
 @metric(
@@ -141,10 +108,10 @@ class MatthewsCorrelation(OfConfusion):
     Misses: not defined if one class alone is predicted, or occurs
     """
 
-    def value(self, of: Confusion) -> Doubles:
+    def value(self, labels: Doubles, predicted: Doubles, cost: Doubles, costs: Doubles) -> Doubles:
         """Return it."""
-        covariance = of.hits.sum(-1) - (of.labels * of.predicted).sum(-1)
-        spread = (1 - (of.labels**2).sum(-1)) * (1 - (of.predicted**2).sum(-1))
+        covariance = 1 - cost - (labels * predicted).sum(-1)
+        spread = (1 - (labels**2).sum(-1)) * (1 - (predicted**2).sum(-1))
         return ratio(covariance, np.sqrt(np.where(spread > ROUNDING, spread, 0)))
 
 
@@ -152,7 +119,7 @@ class MatthewsCorrelation(OfConfusion):
     "balanced_accuracy", "Balanced accuracy", direction="higher", needs_probabilities=False,
     needs_classes="looks at the rows of each class",
 )  # fmt: skip
-class BalancedAccuracy(OfConfusion):
+class BalancedAccuracy(Scored):
     """mean over the classes of the share of their rows that is predicted as them
 
     Formula: mean over k of n_kk / n_k.
@@ -160,15 +127,40 @@ class BalancedAccuracy(OfConfusion):
     Misses: how often each class occurs; accuracy sees that
     """
 
-    def value(self, of: Confusion) -> Doubles:
-        """Return the mean over the classes that occur."""
-        there = of.labels > ROUNDING
-        recall = np.divide(of.hits, of.labels, out=np.zeros(of.labels.shape), where=there)
-        return ratio(recall.sum(-1), there.sum(-1).astype(np.float64))
+    def score(self, predictions: Predictions, settings: Settings) -> Score:
+        """Return the mean over the classes that occur.
 
-    def constant(self, priors: Doubles) -> Doubles:
-        """Return the value for the same answer in every row."""
-        return 1 / (priors > 0).sum(-1)
+        Raises
+        ------
+        UsageError
+            If there are too many classes and rows.
+        """
+        hits, labels = _by_class(self, predictions, hit=_is_hit, label=_is_label)
+
+        def of_means(means: Means) -> Doubles:
+            of_labels = _stacked(means, labels)
+            there = of_labels > ROUNDING
+            recall = np.divide(_stacked(means, hits), of_labels, out=np.zeros(there.shape), where=there)
+            return ratio(recall.sum(-1), there.sum(-1).astype(np.float64))
+
+        shares = tuple((itemgetter(hit), itemgetter(label)) for hit, label in zip(hits, labels, strict=True))
+        return Score(hits | labels, of_means, lambda means: 1 / (means.priors > 0).sum(-1), shares=shares)
+
+
+def _by_class(
+    metric: Measure, predictions: Predictions, **statistics: Callable[..., Array]
+) -> list[dict[str, RowStatistic]]:
+    """Return row statistics of each class, by name; raise a UsageError where they are too many."""
+    rows, k = predictions.scores.shape
+    if rows * k > MOST:
+        raise UsageError(
+            f"{metric} counts {k:,} classes in {rows:,} rows, which is too much; ask for accuracy"
+        )
+    return [{f"{name}:{c}": partial(of, c=c) for c in range(k)} for name, of in statistics.items()]
+
+
+def _stacked(means: Means, names: Iterable[str]) -> Any:
+    return np.stack([means[name] for name in names], -1)
 
 
 def _cost(label: Array, predicted: Array, power: int) -> Doubles:
@@ -185,6 +177,10 @@ def _disagreement(block: Block, power: int) -> Array:
 
 def _is_hit(block: Block, c: int) -> Array:
     return np.asarray(block.hit & (block.labels == c))
+
+
+def _is_label(block: Block, c: int) -> Array:
+    return np.asarray(block.labels == c)
 
 
 def _is_predicted(block: Block, c: int) -> Array:

@@ -14,14 +14,7 @@ from typing import Any, ClassVar, NamedTuple, cast, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from calcli.core.data.arrays import (
-    Positions,
-    Stream,
-    batch_sizes,
-    batches,
-    draw_labels,
-    generator,
-)
+from calcli.core.data.arrays import Positions, Stream, batch_sizes, batches, draw_labels, generator
 from calcli.core.data.binning import Bins, distinct, equal_width_index
 from calcli.core.estimators.calibrationerror import Null, class_wise_error, compare, outcome_sums
 from calcli.core.estimators.intervals import Interval
@@ -35,13 +28,7 @@ from calcli.core.language.expressions import AUTO_LENS, Measure, nearest_name, r
 from calcli.core.language.metrics import LENS, min_rows, number_of_bins, region, vector_region
 from calcli.core.language.settings import Settings
 from calcli.core.problems.lenses import VectorProblem
-from calcli.core.problems.problem import (
-    Binning,
-    NamedBinning,
-    Problem,
-    Recursive,
-    segment_sums,
-)
+from calcli.core.problems.problem import Binning, NamedBinning, Problem, Recursive, segment_sums
 from calcli.core.state.needs import Need, Pass, all_probs, class_sums, through
 
 LABELS = 1_000_000  # drawn at once
@@ -172,7 +159,10 @@ class OneDimensional(CalibrationError, ABC):
             return TestedError(math.nan)
         value, null = self.value(problem), None
         if settings.draws:
-            others = [one for one in beside if isinstance(one, OneDimensional) and one.is_like(self)]
+            seen = self.lens, self.region
+            others = [
+                one for one in beside if isinstance(one, OneDimensional) and (one.lens, one.region) == seen
+            ]
             same = others if self in others else [self]
             nulls = measured.once(
                 ("nulls", settings.draws, *map(str, same)),
@@ -180,10 +170,6 @@ class OneDimensional(CalibrationError, ABC):
             )
             null = nulls[same.index(self)]
         return TestedError(value, null, self.parts(problem))
-
-    def is_like(self, other: OneDimensional) -> bool:
-        """Tell whether it looks at the same scores as another one."""
-        return (self.lens, self.region) == (other.lens, other.region)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -312,15 +298,6 @@ def parted(measure: Measure, said: str, min_rows: int) -> Binning:
     return edges
 
 
-def class_wise_value(measured: Measurements, estimator: OneDimensional, over: str) -> float:
-    """Return the mean error over the classes; see `class_wise_error`."""
-    if estimator.from_sums:
-        errors = estimator.of_sums(measured.class_bins(estimator.arguments["bins"]))
-        return float(class_wise_error(errors, over))
-    errors = np.array([estimator.value(problem) for problem in measured.class_problems()])
-    return float(class_wise_error(errors, over))
-
-
 def class_wise_null(
     measured: Measurements,
     estimator: OneDimensional,
@@ -431,16 +408,15 @@ def _class_wise(
 ) -> TestedError:
     if metric.region != "all":
         raise UsageError(f"{metric}: a region needs one score; name the class, as in lens=class-0")
-    value, parts = class_wise_value(measured, estimator, metric.over_classes), dict[str, float]()
+    if estimator.from_sums:
+        errors = estimator.of_sums(measured.class_bins(estimator.arguments["bins"]))
+    else:
+        errors = np.array([estimator.value(problem) for problem in measured.class_problems()])
+    value, parts = float(class_wise_error(errors, metric.over_classes)), dict[str, float]()
     if metric.over_classes == "sum":
         parts["absent_classes"] = int(np.count_nonzero(measured.rows_by_class == 0))
-    if not _tests_classes(measured, settings):
+    rows = measured.predictions  # of which a sample may not have kept what it takes
+    if not (measured.state.provides(all_probs(rows)) and tests_classes(rows, settings)):
         return TestedError(value, parts=parts)
     null = class_wise_null(measured, estimator, metric.over_classes, value, settings.draws, _rng(settings))
     return TestedError(value, null, parts)
-
-
-def _tests_classes(measured: Measurements, settings: Settings) -> bool:
-    """Tell whether errors of all classes are tested; a sample of rows may not have kept what that takes."""
-    rows = measured.predictions
-    return measured.state.provides(all_probs(rows)) and tests_classes(rows, settings)

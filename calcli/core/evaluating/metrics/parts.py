@@ -14,7 +14,7 @@ import numpy as np
 from calcli.core.data.arrays import Array, Doubles, Floats, batches
 from calcli.core.data.predictions import Predictions
 from calcli.core.estimators.decomposition import BinnedLosses, Corp, RefinedBins, binned_losses, corp, summed
-from calcli.core.estimators.intervals import FEWEST, Influences, Spread
+from calcli.core.estimators.intervals import ERROR, FEWEST, Influences, Spread
 from calcli.core.estimators.rules import Decomposable, decomposable_rule
 from calcli.core.estimators.scoring import Means, OfMeans
 from calcli.core.estimators.unittable import UnitTable
@@ -29,16 +29,7 @@ from calcli.core.language.expressions import CLASS_WISE, Measure, region_ends
 from calcli.core.language.metrics import AS_SCORE, LENS, METRICS, ScoreName, number_of_bins, vector_region
 from calcli.core.language.settings import Settings
 from calcli.core.problems.problem import Problem
-from calcli.core.state.needs import (
-    LOG_ODDS,
-    ClassPlaces,
-    Mean,
-    Need,
-    Pass,
-    all_probs,
-    class_sums,
-    through,
-)
+from calcli.core.state.needs import LOG_ODDS, ClassPlaces, Mean, Need, Pass, all_probs, class_sums, through
 
 Numbers = dict[str, float]
 
@@ -300,10 +291,13 @@ class Binned(OfScore):
         influence_values = _influences(_refined_losses(refined, measured), itemgetter("value"), measured)
         if influence_values is None:
             return None
-        share, fewest = measured.effective_rows / rows.n_rows, measured.errors
+        share, fewest, scarce = measured.effective_rows / rows.n_rows, measured.errors, ERROR
         if self.score == "log_loss" and fewest < 4 * FEWEST:
-            fewest /= 4  # a bin in which the only error was not seen loses nothing, where one seen loses much
-        return replace(influence_values.spread, fewest=fewest, bias=refined.bias(share))
+            fewest, scarce = (
+                fewest / 4,
+                "",
+            )  # a bin in which the only error was not seen loses nothing, where one seen loses much
+        return replace(influence_values.spread, fewest=fewest, scarce=scarce, bias=refined.bias(share))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,7 +16,7 @@ from calcli.core.data.arrays import Array, Doubles, Floats
 from calcli.core.data.binning import is_run_end
 from calcli.core.data.blocks import Block
 from calcli.core.data.units import numbers_of
-from calcli.core.estimators.intervals import FEWEST, Influences, Interval, Spread, of_equal_weight
+from calcli.core.estimators.intervals import FEWEST, Influences, Interval, Spread, of_equal_weight, t_quantile
 from calcli.core.evaluating.measurements import Measurements
 from calcli.core.evaluating.metrics.base import Calls, signature
 from calcli.core.evaluating.results import Estimate
@@ -98,7 +98,7 @@ class Ranking(Measure, ABC):
             )
             for _ in range(3):
                 weights = weights * problem.mean_row_weights
-                masses.append((_run_sums(weights * hit, ends), _run_sums(weights * ~hit, ends)))
+                masses.append(run_masses(hit, weights, ends))
         influences = zip(_powers(placed.of_positive), _powers(placed.of_negative), strict=True)
         for power, (positive, negative), (first, second) in zip((2, 3, 4), masses, influences, strict=True):
             powers.append(float(positive @ first + negative @ second) / problem.total_weight**power)
@@ -224,6 +224,18 @@ class RocArea(Ranking):
     Misses: increasing maps of the scores do not change it; log_loss sees calibration
     Of answers: probability that a right answer has more confidence than a wrong one
     """
+
+    def interval(self, spread: Spread, level: float, unit: str) -> tuple[Interval | None, str]:
+        """Return the narrower of that of the influences and a score interval that is as wide as they show."""
+        interval, reason = super().interval(spread, level, unit)
+        rarer, others = spread.fewest, spread.number - spread.fewest
+        if rarer > 1 and others >= 1 and interval is not None:
+            shown = spread.squares * rarer / (rarer - 1) * t_quantile((1 + level) / 2, rarer - 1) ** 2
+            score = Interval.of_area(spread.value, rarer, others, level, shown)
+            interval = min(
+                interval, score.within(self.held(spread, level)), key=lambda one: one.high - one.low
+            )
+        return interval, reason
 
     def place(
         self, outcome: NDArray[np.bool_], weights: Floats | None, ends: NDArray[np.intp]
@@ -393,10 +405,6 @@ def _powers(values: Floats) -> tuple[Floats, Floats, Floats]:
     return squares, squares * values, np.square(squares)
 
 
-def _run_sums(values: Floats, ends: NDArray[np.intp]) -> NDArray[np.float64]:
-    return np.diff(np.cumsum(values, dtype=np.float64)[ends - 1], prepend=0)
-
-
 ROUNDING = 1e-9  # of a number of rows
 EXPANSION = (1 / 12, -1 / 120, 1 / 252, -1 / 240, 1 / 132)  # of the digamma function, in 1 / x^2
 LARGE = 12  # from where that is exact to the last bits
@@ -509,10 +517,7 @@ class Selective(Ranking):
         right = float(np.count_nonzero(problem.outcome) if weights is None else weights @ problem.outcome)
         hits, errors = right / _unit(weights), (problem.total_weight - right) / _unit(weights)
         oracle = Runs.of(np.array([hits, 0]), np.array([0, errors]))
-        return {
-            "oracle": self.of(oracle),
-            "chance": self.of(Runs.of(np.array([hits]), np.array([errors]))),
-        }
+        return {"oracle": self.of(oracle), "chance": self.of(Runs.of(np.array([hits]), np.array([errors])))}
 
 
 @metric("aurc", "AURC", abbreviation_of="area under the risk-coverage curve")

@@ -12,7 +12,7 @@ import numpy as np
 
 from calcli.core.data.arrays import Array, Doubles
 from calcli.core.data.predictions import Predictions
-from calcli.core.estimators.intervals import Influences, Interval
+from calcli.core.estimators.intervals import ERROR, Influences, Interval
 from calcli.core.estimators.rules import ScoringRule
 from calcli.core.estimators.scoring import Means
 from calcli.core.estimators.unittable import UnitTable
@@ -121,7 +121,8 @@ class OfRecalibration(Measure, ABC):
             return None
         before = recalibrated.mean(recalibrated.before) if isinstance(self, RelativeCalibrationLoss) else 1.0
         lost = recalibrated.variance_of_fits / before**2 if before else 0.0
-        return replace(influence_values, fewest=math.inf if self.labelless else measured.errors, lost=lost)
+        fewest = math.inf if self.labelless else measured.errors
+        return replace(influence_values, fewest=fewest, scarce=ERROR, lost=lost)
 
     def _folds(self, recalibrated: Recalibrated | None, settings: Settings) -> list[str]:
         """Return into what the rows are dealt, and how often, for the signature."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from operator import itemgetter
@@ -23,7 +23,7 @@ from calcli.core.estimators import scoring
 from calcli.core.estimators.costs import CostMatrix, Decided, decided, find_costs, matrix_of
 from calcli.core.estimators.evidence import FEW_DISCORDANT, NORMAL, Evidence, ExactShares
 from calcli.core.estimators.expected import BetaScore, IntegralOfRisks, Risk, Weighted, find_weights
-from calcli.core.estimators.intervals import Influences, Interval, Spread
+from calcli.core.estimators.intervals import ERROR, ROUNDING, Influences, Interval, Spread, of_equal_weight
 from calcli.core.estimators.rules import ScoringRule, decomposable_rule, scoring_rule
 from calcli.core.estimators.scoring import Means, OfMeans, ratio, rival
 from calcli.core.estimators.unittable import UnitTable
@@ -38,6 +38,7 @@ from calcli.core.language.settings import Settings
 from calcli.core.problems.lenses import Lens, find_lens
 from calcli.core.problems.problem import pav
 from calcli.core.state.needs import Mean, Need, Pass, RowValues
+from calcli.core.state.state import StatePredictions
 
 
 @dataclass(frozen=True)
@@ -136,30 +137,6 @@ def min_cllr(log_odds: Floats, labels: Array, weights: Floats | None) -> float:
 
 
 @dataclass(frozen=True)
-class Counts:
-    """(...) shares of the weight of rows: of the class and predicted as it, and each without the other."""
-
-    hits: Doubles
-    alarms: Doubles
-    misses: Doubles
-
-    @property
-    def predicted(self) -> Doubles:
-        """Share of the rows predicted as the class."""
-        return self.hits + self.alarms
-
-    @property
-    def labeled(self) -> Doubles:
-        """Share of the rows of the class."""
-        return self.hits + self.misses
-
-    @property
-    def others(self) -> Doubles:
-        """Share of the rows of other classes."""
-        return 1 - self.labeled
-
-
-@dataclass(frozen=True)
 class Score:
     """A score ready to be computed.
 
@@ -181,12 +158,17 @@ class Score:
         The score divided by the risk of a constant decision, by its number, if it is relative to the best.
     parts
         Numbers to read it with, by name.
-    among
-        The share of the rows in its base, where these are not all.
+    shares
+        Of the rows: those that are hits, and those that they are a share of. The score is the mean of such
+        shares, of independent rows.
+    of_share
+        The increasing function of that mean which the score is.
     ends
         The range of the values of rows with this mean; None where that is not known.
     scale
         What that mean is divided by; None for 1.
+    loss
+        That mean, of a score that with few errors is 1 less its ratio to `scale`.
     of_labels
         Whether it depends on the labels.
     less
@@ -201,9 +183,11 @@ class Score:
     is_of_misses: bool = False
     over: Callable[[int], OfMeans] | None = None
     parts: Mapping[str, float] = field(default_factory=dict)
-    among: OfMeans | None = None
+    shares: Sequence[tuple[OfMeans, OfMeans]] = ()
+    of_share: Callable[[Any], Any] = float
     ends: tuple[float, float] | None = None
     scale: OfMeans | None = None
+    loss: OfMeans | None = None
     of_labels: bool = True
     less: tuple[OfMeans, float] | None = None
 
@@ -257,15 +241,14 @@ class Scored(Measure, ABC):
         means = _table(measured, score).means()
         value = float(score.value(means))
         how, interval, reason = "jackknife", None, ""
-        if settings.intervals and _is_exact(score, measured) and not math.isnan(value):
-            rows = round(measured.predictions.n_rows * float(score.among(means) if score.among else 1))
-            how, interval = "exact", Interval.of_share(round(value * rows), rows, settings.level)
+        if settings.intervals and (score.shares or score.is_share) and not math.isnan(value):
+            how = "exact" if _are_alike(measured) else how
+            interval, reason = _of_shares(score, measured)
         elif settings.intervals:
-            if (influence_values := self.influences(measured)) is not None:
-                spread, held = _bounded(score, influence_values.spread, measured, settings.level)
-                interval, reason = judged(spread, value, settings, held)
-            else:
-                interval, reason = judged(None, value, settings)
+            influence_values = self.influences(measured)
+            spread = influence_values and influence_values.spread
+            bounded = _bounded(score, spread, measured, settings.level) if spread else (None, None)
+            interval, reason = judged(bounded[0], value, settings, bounded[1])
             if interval is not None and score.over is not None:
                 interval = _widened(interval, score, measured)
         parts = {"constant": float(score.constant(means))} if score.constant else {}
@@ -279,11 +262,9 @@ class Scored(Measure, ABC):
         def made() -> Influences | None:
             score = self.of(measured)
             influence_values = _table(measured, score).influences(score.value)
-            return (
-                replace(influence_values, fewest=measured.errors)
-                if influence_values and score.of_labels
-                else influence_values
-            )
+            if influence_values and score.of_labels:
+                return replace(influence_values, fewest=measured.errors, scarce=ERROR)
+            return influence_values
 
         return measured.once(f"influences of {self}", made)
 
@@ -308,7 +289,7 @@ class Scored(Measure, ABC):
     def _exact_hits(self, measured: Measurements) -> NDArray[np.bool_] | None:
         """Return the (N,) rows in its share, if it has an exact interval and they are known."""
         score = self.of(measured)
-        if not (score.is_share and _is_exact(score, measured)):
+        if not (score.is_share and _are_alike(measured)):
             return None
         (column,) = score.statistics
         if column not in measured.columns:
@@ -334,24 +315,37 @@ def _bounded(
         return spread, None
     table, rows = _table(measured, score), measured.effective_rows
     scale = float(score.scale(table.means())) if score.scale else 1.0
+    if not scale:
+        return replace(spread, fewest=0.0), None
     low, high = (end / scale for end in score.ends)
     if score.of_labels:
-        most = max(spread.value - low, high - spread.value) if score.less is None else high - spread.value
+        value = 1 - spread.value if score.loss else spread.value
+        most = max(value - low, high - value) if score.less is None else high - value
         single = measured.predictions.n_rows if measured.settings.cluster else rows
         spread = replace(spread, unseen=most / single)
+
+    def of(part: OfMeans, greatest: float) -> Interval:
+        influence_values = table.influences(part)
+        assert influence_values is not None
+        one = replace(influence_values.spread, unseen=greatest / rows)
+        held = one.held(level, rows, (0.0, greatest))
+        return one.interval(level).within(held) if one.enough else held
+
+    if score.loss is not None and score.scale is not None:
+        of_scale, loss = table.influences(score.scale), float(score.loss(table.means()))
+        assert of_scale is not None
+        if not of_scale.spread.enough and of_scale.spread.effective_size:
+            return replace(spread, fewest=of_scale.spread.carried, scarce=""), None
+        quotient = Interval.of_ratio(
+            loss, scale, of(score.loss, score.ends[1]), of_scale.spread.interval(level)
+        )
+        bent = (1 - spread.value) * scale / loss if loss else 1.0
+        return spread, Interval(max(1 - bent * quotient.high, -1.0), 1 - bent * quotient.low, level)
     if score.scale is not None:
         return spread, None
     spread = replace(spread, fewest=math.inf)
     if score.less is None:
         return spread, spread.held(level, rows, score.ends)
-
-    def of(part: OfMeans, greatest: float) -> Interval:
-        influence_values = table.influences(part)
-        assert influence_values is not None
-        one = influence_values.spread
-        held = one.held(level, rows, (0.0, greatest))
-        return one.interval(level).within(held) if one.enough else held
-
     less, greatest = score.less
     whole, off = of(lambda means: score.value(means) + less(means), 1.0), of(less, greatest)
     return spread, Interval(whole.low - off.high, whole.high - off.low, level)
@@ -370,10 +364,40 @@ def _widened(interval: Interval, score: Score, measured: Measurements) -> Interv
     return replace(interval, low=min(interval.low, low))
 
 
-def _is_exact(score: Score, measured: Measurements) -> bool:
-    """Tell whether a score is a share of independent rows that all count alike."""
-    alike = measured.predictions.weights is None and measured.units.codes is None
-    return alike and (score.is_share or score.among is not None)
+def _are_alike(measured: Measurements) -> bool:
+    """Tell whether rows are independent and count alike."""
+    return measured.predictions.weights is None and measured.units.codes is None
+
+
+def _of_shares(score: Score, measured: Measurements) -> tuple[Interval | None, str]:
+    """Return the interval of a mean of shares: exact ones of rows that count alike, or those that hold."""
+    table, level, values, intervals = _table(measured, score), measured.settings.level, [], []
+    means = table.means()
+    for hits, among in score.shares or ((score.value, lambda means: np.ones(())),):
+        rows = float(among(means)) * measured.predictions.n_rows
+        if not rows > ROUNDING:  # nothing is known of a class without rows
+            values.append(float(score.value(means)))
+            intervals.append(Interval(0.0, 1.0, level))
+            continue
+        values.append(share := float(hits(means) / among(means)))
+        if _are_alike(measured):
+            intervals.append(Interval.of_share(round(share * rows), round(rows), level))
+            continue
+        weight = table.influences(among)
+        influence_values = table.influences(partial(_quotient, hits, among))
+        if influence_values is None or weight is None:
+            return judged(None, share, measured.settings)
+        assert weight.share is not None
+        of_unit = weight.of_units + weight.share * weight.value
+        rows = of_equal_weight(of_unit.sum(), np.square(of_unit).sum())
+        spread = replace(influence_values.spread, unseen=max(share, 1 - share) / rows)
+        intervals += filter(None, spread.judged(level, held=spread.held(level, rows))[:1])
+    mean = Interval.of_mean(values, intervals, level)
+    return Interval(score.of_share(mean.low), score.of_share(mean.high), level), ""
+
+
+def _quotient(value: OfMeans, reference: OfMeans, means: Means) -> Doubles:
+    return ratio(value(means), reference(means))
 
 
 def decisions_of(measured: Measurements, costs: CostMatrix) -> Iterator[Decision]:
@@ -534,8 +558,11 @@ class OfCosts(Scored):
         value, constant = itemgetter(matrix.column), partial(scoring.constant_risk, costs=matrix)
         ends = None if matrix.balanced else (float(matrix.cost.min()), float(matrix.cost.max()))
         if self.normalized:
-            over, ratio = partial(_over_risk, matrix), partial(scoring.normalized_risk, costs=matrix)
-            return Score(matrix.statistics, ratio, costs=matrix, over=over, ends=ends, scale=constant)
+            ratio = partial(scoring.normalized_risk, costs=matrix)
+            return Score(
+                matrix.statistics, ratio, costs=matrix, ends=ends, scale=constant,
+                over=lambda decision: partial(ratio, decision=decision),
+            )  # fmt: skip
         is_share = not matrix.balanced and bool(np.isin(matrix.cost, (0, 1)).all())
         parts = {} if matrix.threshold is None else {"threshold": matrix.threshold}
         return Score(matrix.statistics, value, constant, matrix, is_share, parts=parts, ends=ends)
@@ -552,11 +579,16 @@ class AtThreshold(Scored):
 
     threshold: float = arg(FROM, default=0.5, least=0, most=1)
     lens: str = arg(OF_CLASS, default=OF_TWO)
-    among: ClassVar[str] = ""  # the count of rows of which it is a share
+    hits: ClassVar[str] = "hits"
+    among: ClassVar[Sequence[str]] = ()  # the counts of rows of which those are a share, if it rises with one
 
-    @abstractmethod
-    def value(self, of: Counts) -> Doubles:
-        """Return it."""
+    def value(self, of: Mapping[str, Doubles]) -> Doubles:
+        """Return it, given shares of the rows: hits, alarms, misses and rejections."""
+        return self.of_share(ratio(of[self.hits], _sum_of(self.among, of)))
+
+    def of_share(self, share: Any) -> Any:
+        """Return it, given the share of hits."""
+        return share
 
     def score(self, predictions: Predictions, settings: Settings) -> Score:
         """Return it, and as constant the value of predicting the class always, or never if better.
@@ -567,7 +599,7 @@ class AtThreshold(Scored):
             If no class is named where there are more than two, or the lens has not one score in every row.
         """
         threshold, lens = float(self.threshold), self._lens(predictions.n_classes)
-        names = [f"{kind}:{lens.name}:{threshold!r}" for kind in ("hits", "alarms", "misses")]
+        names = {kind: f"{kind}:{lens.name}:{threshold!r}" for kind in ("hits", "alarms", "misses")}
 
         def rows(reached: bool, happened: bool) -> RowStatistic:
             def statistic(block: Block) -> Array:
@@ -576,19 +608,32 @@ class AtThreshold(Scored):
 
             return statistic
 
-        def counts(means: Means) -> Counts:
-            return Counts(*(means[name] for name in names))
+        def counts(means: Means) -> dict[str, Doubles]:
+            known = {kind: means[name] for kind, name in names.items()}
+            return known | {"rejections": 1 - _sum_of(names, known)}
 
         def constant(means: Means) -> Doubles:
-            frequency = counts(means).labeled
-            none = 0 * frequency
-            always = self.value(Counts(frequency, 1 - frequency, none))
-            return np.fmax(always, self.value(Counts(none, none, frequency)))
+            frequency, none = _sum_of(("hits", "misses"), counts(means)), 0 * means.priors[..., 0]
+            always = {"hits": frequency, "alarms": 1 - frequency, "misses": none, "rejections": none}
+            never = {"hits": none, "alarms": none, "misses": frequency, "rejections": 1 - frequency}
+            return np.fmax(self.value(always), self.value(never))
+
+        def hits(means: Means) -> Doubles:
+            return counts(means)[self.hits]
+
+        def among(means: Means) -> Doubles:
+            return _sum_of(self.among, counts(means))
 
         kinds = rows(True, True), rows(True, False), rows(False, True)
-        among = (lambda means: getattr(counts(means), self.among)) if self.among else None
-        statistics = dict(zip(names, kinds, strict=True))
-        return Score(statistics, lambda means: self.value(counts(means)), constant, among=among)
+        statistics = dict(zip(names.values(), kinds, strict=True))
+        shares = ((hits, among),) if self.among else ()
+        return Score(
+            statistics,
+            lambda means: self.value(counts(means)),
+            constant,
+            shares=shares,
+            of_share=self.of_share,
+        )
 
     def _lens(self, n_classes: int) -> Lens:
         if self.lens == OF_TWO and n_classes > 2:
@@ -599,19 +644,15 @@ class AtThreshold(Scored):
         return _single(self, "class-1" if self.lens == OF_TWO else self.lens, n_classes, "class-1")
 
 
+def _sum_of(names: Iterable[str], of: Mapping[str, Doubles]) -> Doubles:
+    return np.asarray(sum(of[name] for name in names))
+
+
 def _single(measure: Measure, lens: str, n_classes: int, such_as: str) -> Lens:
     seen = find_lens(lens, n_classes)
     if not isinstance(seen, Lens) or seen.given:
         raise UsageError(f"{measure} needs one score in every row; expected a lens such as {such_as}")
     return seen
-
-
-def _over_risk(matrix: CostMatrix, decision: int) -> OfMeans:
-    return partial(scoring.normalized_risk, costs=matrix, decision=decision)
-
-
-def _over_error_rate(decision: int) -> OfMeans:
-    return partial(scoring.normalized_error_rate, decision=decision)
 
 
 def _over_constant(
@@ -716,7 +757,7 @@ class Accuracy(MeanOfRows):
     Of answers: share of right answers
     """
 
-    of_all = mean_of("hit", constant=scoring.constant_accuracy, is_share=True)
+    of_all = mean_of("hit", constant=lambda means: 1 - scoring.constant_error_rate(means), is_share=True)
 
 
 @metric("error_rate", "Error rate", needs_probabilities=False)
@@ -747,7 +788,12 @@ class NormalizedErrorRate(MeanOfRows):
     Source: Ferrer & Ramos 2024, section 3.1
     """
 
-    of_all = mean_of("hit", scoring.normalized_error_rate, ends=None, over=_over_error_rate)
+    of_all = mean_of(
+        "hit",
+        scoring.normalized_error_rate,
+        ends=None,
+        over=lambda decision: partial(scoring.normalized_error_rate, decision=decision),
+    )
 
 
 @metric(
@@ -798,14 +844,22 @@ class MeanGap(Scored):
     lens: str = arg(LENS, default=AUTO_LENS)
 
     def score(self, predictions: Predictions, settings: Settings) -> Score:
-        """Return it."""
+        """Return it, as the mean by which scores are too high less that by which they are too low."""
         lens = _single(self, predictions.resolve_lens(self.lens), predictions.n_classes, "top-1 or class-1")
-        return Score(
-            lens.statistics,
-            lambda means: means[lens.score] - means[lens.outcome],
-            ends=(-1.0, 1.0),
-            less=(itemgetter(lens.outcome), 1.0),
-        )
+        above = f"above:{lens.name}"
+
+        def too_high(block: Block) -> Array:
+            score, outcome = (lens.statistics[name](block) for name in (lens.score, lens.outcome))
+            return np.asarray(score * (outcome == 0))
+
+        def gap(means: Means) -> Doubles:
+            return means[lens.score] - means[lens.outcome]
+
+        state = predictions.state if isinstance(predictions, StatePredictions) else None
+        if state and not state.rows and Mean(above, too_high).missing_reason(state):  # by an earlier release
+            return Score(lens.statistics, gap, ends=(-1.0, 1.0), less=(itemgetter(lens.outcome), 1.0))
+        statistics = lens.statistics | {above: too_high}
+        return Score(statistics, gap, ends=(-1.0, 1.0), less=(lambda means: means[above] - gap(means), 1.0))
 
 
 @metric("oe_ratio", "Observed / predicted", tier="to know", direction="one", range="0 to inf", unit="ratio")
@@ -952,11 +1006,7 @@ class Precision(AtThreshold):
     Of answers: share of right answers among those with at least so much confidence
     """
 
-    among = "predicted"
-
-    def value(self, of: Counts) -> Doubles:
-        """Return it."""
-        return ratio(of.hits, of.predicted)
+    among = "hits", "alarms"
 
 
 @metric("recall", "Recall", direction="higher", needs_probabilities=False)
@@ -968,11 +1018,7 @@ class Recall(AtThreshold):
     Of answers: share of the right answers that have at least so much confidence
     """
 
-    among = "labeled"
-
-    def value(self, of: Counts) -> Doubles:
-        """Return it."""
-        return ratio(of.hits, of.labeled)
+    among = "hits", "misses"
 
 
 @metric("specificity", "Specificity", direction="higher", needs_probabilities=False)
@@ -984,11 +1030,7 @@ class Specificity(AtThreshold):
     Of answers: share of the wrong answers that have less confidence than that
     """
 
-    among = "others"
-
-    def value(self, of: Counts) -> Doubles:
-        """Return it."""
-        return ratio(of.others - of.alarms, of.others)
+    hits, among = "rejections", ("rejections", "alarms")
 
 
 @metric("f1", "F1 score", direction="higher", needs_probabilities=False)
@@ -997,11 +1039,15 @@ class F1(AtThreshold):
 
     Formula: 2 TP / (2 TP + FP + FN)
     Misses: what errors cost; bayes_risk and net_benefit weigh them
+
+    It is 2 J / (1 + J), where J is the share of true positives among all rows of or predicted as the class.
     """
 
-    def value(self, of: Counts) -> Doubles:
-        """Return it."""
-        return ratio(2 * of.hits, 2 * of.hits + of.alarms + of.misses)
+    among = "hits", "alarms", "misses"
+
+    def of_share(self, share: Any) -> Any:
+        """Return it, given the share of hits."""
+        return 2 * share / (1 + share)
 
 
 @metric("net_benefit", "Net benefit", direction="higher", range="-inf to 1")
@@ -1015,9 +1061,9 @@ class NetBenefit(AtThreshold):
 
     threshold: float = arg(FROM, default=0.5, least=0, most=ALMOST)
 
-    def value(self, of: Counts) -> Doubles:
+    def value(self, of: Mapping[str, Doubles]) -> Doubles:
         """Return it."""
-        return of.hits - of.alarms * self._odds
+        return of["hits"] - of["alarms"] * self._odds
 
     def score(self, predictions: Predictions, settings: Settings) -> Score:
         """Return it."""
