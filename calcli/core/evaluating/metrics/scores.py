@@ -389,8 +389,9 @@ def _of_shares(score: Score, measured: Measurements) -> tuple[Interval | None, s
             return judged(None, share, measured.settings)
         assert weight.share is not None
         of_unit = weight.of_units + weight.share * weight.value
-        rows = of_equal_weight(of_unit.sum(), np.square(of_unit).sum())
-        spread = replace(influence_values.spread, unseen=max(share, 1 - share) / rows)
+        single, rows = rows, of_equal_weight(of_unit.sum(), np.square(of_unit).sum())
+        unseen = max(share, 1 - share) / (single if measured.settings.cluster else rows)
+        spread = replace(influence_values.spread, unseen=unseen)
         intervals += filter(None, spread.judged(level, held=spread.held(level, rows))[:1])
     mean = Interval.of_mean(values, intervals, level)
     return Interval(score.of_share(mean.low), score.of_share(mean.high), level), ""
