@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from calcli.core.calibrators.arguments import column_names
 from calcli.core.calibrators.base import Calibrator
@@ -162,7 +163,8 @@ def fit(
     candidates = CANDIDATES.checked(candidates, "keyword")
     given = {"workers": 1, **settings}  # others would import the script that called anew
     chosen = FitSettings(**checked(FitSettings, given, "keyword"))
-    return Fitted(_fit_to(lambda: predictions, method, chosen, candidates, lens, remark=warn))
+    with threadpool_limits(int(os.environ.get("OPENBLAS_NUM_THREADS", 1)), "blas"):  # as in the command
+        return Fitted(_fit_to(lambda: predictions, method, chosen, candidates, lens, remark=warn))
 
 
 @together()
@@ -250,9 +252,7 @@ def _fit_to(
     # refuses what is wrong before reading
     calls = _calls(method, candidates, lens, chosen, classes=2, rows=0)
     if chosen.fold_column is not None and chosen.folds != FitSettings.folds:
-        raise UsageError(
-            f"--folds is {chosen.folds}, and a column says how many folds there are; leave out one"
-        )
+        raise UsageError(f"--folds is {chosen.folds}, but a column holds the folds; leave out one")
     for sentence in idle_of_fit(method, calls, chosen, candidates):
         remark(sentence)
     rows = rows_left(predictions())
@@ -274,8 +274,7 @@ def _calls(
     """Return the one method asked for, or the methods from which auto chooses."""
     names = [method]
     if method == AUTO:
-        usual = candidates_for(classes, rows, raw=settings.raw, quick=settings.quick)
-        names = list(candidates or usual)
+        names = [*(candidates or candidates_for(classes, rows, raw=settings.raw, quick=settings.quick))]
         if not candidates and settings.wraps:  # members are fitted as they are
             names = [name for name in names if name != POOL]
     common: dict[str, Any] = {}
