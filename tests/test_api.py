@@ -23,6 +23,7 @@ import pyarrow as pa
 import pytest
 from matplotlib import pyplot
 from sklearn import metrics
+from threadpoolctl import threadpool_info
 
 import calcli
 from calcli.cli.main import status_of
@@ -546,3 +547,19 @@ def test_a_fit_to_percentages_is_applied_to_percentages(single):
     fitted = calcli.fit(data, [0, 1, 1, 0, 1, 0], method="temperature", kind="percent", folds=0)
     odds = (second / (100 - second)) ** (1 / fitted.calibrator.parameters["temperature"])
     np.testing.assert_allclose(fitted.apply(data)[:, 1], odds / (1 + odds), rtol=1e-9)
+
+
+def test_a_fit_has_one_thread_as_in_the_command(monkeypatch):
+    seen = []
+
+    def fit_to(*arguments, **more):
+        seen.extend(pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas")
+        raise UsageError("seen")
+
+    monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
+    monkeypatch.setattr("calcli.work.fit._fit_to", fit_to)
+    before = threadpool_info()
+    with pytest.raises(UsageError, match="seen"):
+        calcli.fit(calcli.read(CANCER))
+    assert set(seen) <= {1}
+    assert threadpool_info() == before

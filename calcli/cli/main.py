@@ -145,13 +145,13 @@ def status_of(arguments: list[str]) -> int:
     token = ON_COMMAND_LINE.set(True)
     try:
         arguments = [without_secrets(text) for text in arguments]
-        first, *others = arguments or ["help"]
-        if first == "help":
-            first, *others = [*others, "--help"]
-        if first not in COMMANDS and os.path.exists(first):
-            raise UsageError(f"{first} is a file, not a command; to evaluate it: calcli evaluate {first}")
-        app = app_of(_needed(first))
-        return app([first, *others], prog_name="calcli", standalone_mode=False) or FINE
+        command, *options = arguments or ["help"]
+        if command == "help":
+            command, *options = [*options, "--help"]
+        if command not in COMMANDS and os.path.exists(command):
+            raise UsageError(f"{command} is a file, not a command; to evaluate it: calcli evaluate {command}")
+        app = app_of(_needed(command))
+        return app([command, *options], prog_name="calcli", standalone_mode=False) or FINE
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:

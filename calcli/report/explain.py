@@ -71,10 +71,10 @@ class _Said:
     written: Mapping[str, Any]
     notes: tuple[str, ...] = ()
 
-    def table(self, sections: Sequence[str], beside: Sequence[str]) -> TextTable:
-        """Return it as a table, with what else has its name, and the sections of the guide that have it."""
+    def table(self, sections: Sequence[str], briefs: Sequence[str]) -> TextTable:
+        """Return a table, with other meanings of the name, and the sections of the guide that have it."""
         rows = [(HEADS.get(key, key), text) for key, text in self.lines.items() if text]
-        rows += [("also", brief) for brief in beside] + [("guide", place) for place in sections]
+        rows += [("also", brief) for brief in briefs] + [("guide", place) for place in sections]
         return TextTable(self.head, (Column("", "left"),) * 2, tuple(rows), self.notes)
 
     @property
@@ -114,10 +114,10 @@ class Explanation(Shown):
         """Return a table of each thing of that name, or all metrics by tier, calibrators and figures."""
         if self.name is None:
             return _lists()
-        found = self._found(self.name)
-        things = [one for one in found if one.written["kind"] not in OF_COMMANDS] or found[:1]
-        beside = [one.brief for one in found if one not in things]
-        return [one.table(self._sections(one.written["name"]), beside) for one in things]
+        entries = self._found(self.name)
+        answers = [entry for entry in entries if entry.written["kind"] not in OF_COMMANDS] or entries[:1]
+        briefs = [entry.brief for entry in entries if entry not in answers]
+        return [answer.table(self._sections(answer.written["name"]), briefs) for answer in answers]
 
     def data(self) -> dict[str, Any]:
         """Return what has that name, the first with the others in it, or all registries."""

@@ -95,8 +95,7 @@ def check(
             reference = read_report(os.fspath(baseline))
         else:
             reference = labelled(baseline, "baseline", rules.reading)
-        against = Against(reference, how)
-    return CheckReport([checked_by(predictions, rules, against)], rules, "python")
+        return CheckReport([checked_by(predictions, rules, Against(reference, how))], rules, "python")
 
 
 def check_files(

@@ -5,7 +5,10 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -150,11 +153,14 @@ def fit(
     lens = None if lens is None else TEXT.checked("lens", lens)
     scored_by = {"score": settings.pop("score")} if "score" in settings else {}  # not the scorer of a log
     predictions, settings = split_reading(data, labels, settings)
-    settings |= scored_by
     candidates = CANDIDATES.checked(candidates, "keyword")
-    given = {"workers": 1, **settings}  # others would import the script that called anew
-    chosen = FitSettings(**checked(FitSettings, given, "keyword"))
-    return Fitted(_fit_to(lambda: predictions, method, chosen, candidates, lens, remark=warn))
+    named = {"workers": 1, **settings, **scored_by}  # other workers would import the calling script anew
+    chosen = FitSettings(**checked(FitSettings, named, "keyword"))
+    with ExitStack() as limits:
+        if find_spec("threadpoolctl"):  # one thread for products of matrices, as in the command
+            threads = int(os.environ.get("OPENBLAS_NUM_THREADS", 1))
+            limits.enter_context(import_module("threadpoolctl").threadpool_limits(threads, "blas"))
+        return Fitted(_fit_to(lambda: predictions, method, chosen, candidates, lens, remark=warn))
 
 
 @together()
@@ -242,9 +248,7 @@ def _fit_to(
     # refuses what is wrong before reading
     calls = _calls(method, candidates, lens, chosen, classes=2, rows=0)
     if chosen.fold_column is not None and chosen.folds != FitSettings.folds:
-        raise UsageError(
-            f"--folds is {chosen.folds}, and a column says how many folds there are; leave out one"
-        )
+        raise UsageError(f"--folds is {chosen.folds}, but a column holds the folds; leave out one")
     for sentence in idle_of_fit(method, calls, chosen, candidates):
         remark(sentence)
     rows = rows_left(predictions())
@@ -266,8 +270,7 @@ def _calls(
     """Return the one method asked for, or the methods from which auto chooses."""
     names = [method]
     if method == AUTO:
-        usual = candidates_for(classes, rows, raw=settings.raw, quick=settings.quick)
-        names = list(candidates or usual)
+        names = [*(candidates or candidates_for(classes, rows, raw=settings.raw, quick=settings.quick))]
         if not candidates and settings.wraps:  # members are fitted as they are
             names = [name for name in names if name != POOL]
     common: dict[str, Any] = {}

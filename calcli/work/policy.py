@@ -7,6 +7,7 @@ import math
 import tomllib
 from collections.abc import Container, Mapping, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from pathlib import Path
 from typing import Any
 
 from calcli.core.comparing.redraws import KEPT, REDRAWS, Slack, first_metrics, slack_of
@@ -120,7 +121,7 @@ def first_policy(
     reading
         The options that files are read with, by key.
     """
-    rows, path = evaluation.predictions.n_rows, plain(evaluation.predictions.provenance.path)
+    rows, path = evaluation.predictions.n_rows, plain(Path(evaluation.predictions.provenance.path).name)
     head = {"rows": rows, "min_rows": max(1, rows // 2), "kept": percent(KEPT), "redraws": REDRAWS}
     parts = [HEAD.format(path=path, **head)]
     if reading:

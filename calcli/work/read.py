@@ -110,8 +110,7 @@ def predictions_of(data: Any, labels: Any, given: Mapping[str, Any]) -> Predicti
     weights = given.pop("weights", None)
     if wrong := [name for name in given if name not in OF_ARRAYS]:
         raise UsageError(f"{wrong[0]}= is for tables and files; arrays have no columns")
-    options = checked(ReadOptions, given, "keyword")
-    return from_arrays(data, labels, weights=weights, **options)
+    return from_arrays(data, labels, weights=weights, **checked(ReadOptions, given, "keyword"))
 
 
 def labelled(data: Any, called: str, reading: Mapping[str, Any] | None = None) -> Predictions:

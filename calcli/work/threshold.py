@@ -90,9 +90,8 @@ def _made(predictions: Predictions, settings: ThresholdSettings) -> ThresholdRep
 
 def _promise(settings: ThresholdSettings) -> tuple[float, str | None]:
     """Return the greatest error rate, and the target that it is an error of, such as ``recall:fraud``."""
-    promises: list[tuple[float, str | None]] = []
-    if settings.max_error is not None:
-        promises.append((settings.max_error, None))
+    limit = settings.max_error
+    promises: list[tuple[float, str | None]] = [] if limit is None else [(limit, None)]
     for measure, least in (("precision", settings.min_precision), ("recall", settings.min_recall)):
         if least is not None:
             promises.append((round(1 - least[1], 12), f"{measure}:{least[0]}"))

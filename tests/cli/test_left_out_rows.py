@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -73,3 +74,41 @@ def test_a_key_that_is_missing_is_named_by_its_row(run, tmp_path, table):
     done = run("compare", tmp_path / "a.csv", tmp_path / "b.csv", "--key", "id", "--drop-missing")
     assert done.status == 2
     assert "b.csv: column id: row 30 has none" in done.err
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet", "jsonl", "npz"])
+def test_apply_leaves_out_rows_without_a_score_if_asked(run, tmp_path, ending):
+    rng = np.random.default_rng(0)
+    prob = rng.random(300).round(6)
+    table = pd.DataFrame({"id": np.arange(300), "label": (rng.random(300) < prob).astype(int), "prob": prob})
+    table.to_csv(tmp_path / "val.csv", index=False)
+    assert run("fit", tmp_path / "val.csv", "-m", "platt", "-o", tmp_path / "cal.json").status == 0
+    table.loc[[3, 17], "prob"] = np.nan
+    file, out = tmp_path / f"new.{ending}", tmp_path / f"out.{ending}"
+    new = table.drop(columns="label")
+    if ending == "npz":
+        p = new["prob"].to_numpy()
+        np.savez(file, probs=np.stack([1 - p, p], axis=1), id=np.arange(300))
+    else:
+        write = {"csv": "to_csv", "parquet": "to_parquet", "jsonl": "to_json"}[ending]
+        more = {"csv": {"index": False}, "jsonl": {"orient": "records", "lines": True}}.get(ending, {})
+        getattr(new, write)(file, **more)
+    refused = run("apply", tmp_path / "cal.json", file, "-o", out)
+    assert (refused.status, out.exists()) == (2, False)
+    assert "leave them out with --drop-missing" in refused.err
+    done = run("apply", tmp_path / "cal.json", file, "--drop-missing", "-o", out)
+    assert done.status == 0
+    assert "2 of 300 rows, in which something is missing, were left out, as asked" in done.err
+    assert "298 rows recalibrated" in done.err
+    whole = run("apply", tmp_path / "cal.json", tmp_path / "val.csv", "-o", tmp_path / "whole.csv")
+    assert whole.status == 0
+    expected = pd.read_csv(tmp_path / "whole.csv").drop(index=[3, 17])
+    if ending == "npz":
+        found = np.load(out)
+        np.testing.assert_array_equal(found["id"], expected["id"])
+        np.testing.assert_allclose(found["probs"][:, 1], expected["prob"], rtol=1e-12)
+        return
+    read = {"csv": pd.read_csv, "parquet": pd.read_parquet, "jsonl": partial(pd.read_json, lines=True)}
+    found = read[ending](out)
+    assert found["id"].tolist() == expected["id"].tolist()
+    np.testing.assert_allclose(found["prob"], expected["prob"], rtol=1e-12)

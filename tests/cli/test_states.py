@@ -385,3 +385,14 @@ def test_what_needs_rows_is_refused_for_what_it_is(run, many, tmp_path):
     assert run("evaluate", state, "--metrics", "auroc").status == 0
     costs = run("evaluate", state, "--metrics", "bayes_risk:costs=zero-one", "--costs", "zero-one")
     assert "--costs does not go into a state" in costs.err
+
+
+def test_what_is_saved_shows_no_absolute_path(run, sample, tmp_path):
+    file = (sample / "cancer_bayes_test.csv").resolve()
+    state, policy = tmp_path / "s.calcli", tmp_path / "p.toml"
+    assert run("evaluate", file, "--save-state", state, "-q").status == 0
+    assert run("check", "--init", file, "--policy", policy).status == 0
+    assert str(sample.resolve()).encode() not in state.read_bytes()
+    assert str(sample.resolve()) not in policy.read_text()
+    assert f"values of {file.name} (269 rows)" in policy.read_text()
+    assert "sample_data/cancer_bayes_test.csv" in run("evaluate", state, "--details").out

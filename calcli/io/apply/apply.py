@@ -44,13 +44,13 @@ from calcli.io.reading.classes import refuse_sorted
 from calcli.io.reading.columns import are_plain, as_written, beside, columns_of, in_place, passing
 from calcli.io.reading.kinds import CheckedScores
 from calcli.io.tables.ranked import RankedScores
-from calcli.io.tables.source import Contents, Source
+from calcli.io.tables.source import Contents, Source, without_rows
 from calcli.io.words import label_names
 
 DECISION = "decision"
 DOUBLE = np.dtype("f8")
 PART_BYTES = 1 << 24  # of scores recalibrated and written at once
-REPAIR = "repair or remove such rows"
+REPAIR = "repair such rows, or leave them out with --drop-missing"
 
 
 @dataclass(frozen=True)
@@ -331,7 +331,7 @@ def _prepared(
 ) -> _Passage:
     labels = (*label_names(contents.columns), options.label_column)
     stored_source, threshold = find_again(record, contents, options), wanted.threshold
-    source = as_written(stored_source, labels, as_text=form.name == stored)
+    source = without_rows(as_written(stored_source, labels, as_text=form.name == stored), options)
     marks = contents.mark.split()
     if wanted.mark and wanted.mark in marks:
         raise InputError(
@@ -342,7 +342,7 @@ def _prepared(
     classes, k, notes = _classes_of(record, source, options)
     refuse_sorted(source, options)
     score_kind, more_notes = judged_as_fitted(record, source, options)
-    notes = (*notes, *more_notes)
+    notes = (*notes, *more_notes, *source.notes[len(stored_source.notes) :])
     record.refuse_kind(score_kind.kind, name)
     kind = wanted.kind
     if threshold is not None:

@@ -76,7 +76,7 @@ def to_bytes(state: State) -> bytes:
         "calcli": __version__,
         "head": asdict(state.head),
         "facts": asdict(state.facts),
-        "parts": [asdict(part) for part in state.parts],
+        "parts": [asdict(part) | {"name": _without_root(part.name)} for part in state.parts],
         "bins": list(state.bins),
         "deals": None if state.body.sums is None else _told(state.body.sums),
         "cells": [*state.body.cells],
@@ -85,7 +85,7 @@ def to_bytes(state: State) -> bytes:
     }
     target = io.BytesIO()
     with zipfile.ZipFile(target, "w", zipfile.ZIP_STORED) as file:
-        checksum = _checksum()
+        checksum = hashlib.blake2b(digest_size=16)
         for name, content in _members(state, head):
             file.writestr(zipfile.ZipInfo(name, MADE), content)
             checksum.update(name.encode() + content)
@@ -105,8 +105,9 @@ def _members(state: State, head: Mapping[str, Any]) -> Iterator[tuple[str, bytes
             yield f"{SLICES}{n}/{m}{ENDING}", to_bytes(part)
 
 
-def _checksum() -> Any:
-    return hashlib.blake2b(digest_size=16)
+def _without_root(name: str) -> str:
+    """Return the name of a file; of an absolute path the last two parts, which say nothing of the machine."""
+    return str(Path(*Path(name).parts[-2:])) if Path(name).is_absolute() else name
 
 
 def from_bytes(data: bytes | memoryview, name: str = "state") -> State:
@@ -117,7 +118,7 @@ def from_bytes(data: bytes | memoryview, name: str = "state") -> State:
     InputError
         If it is damaged, changed, or of another version.
     """
-    checksum = _checksum()
+    checksum = hashlib.blake2b(digest_size=16)
     with naming_faults(f"{name} is damaged, or not a state ({SAID}); {EXPECTED}"):
         with zipfile.ZipFile(io.BytesIO(data)) as file:
             head = json.loads(file.read(HEAD))
