@@ -126,6 +126,5 @@ def _tasks(
         raise UsageError("expected either --test FILE to judge on, or --folds N to cross-validate --cal")
     if folds == 1:
         raise UsageError("--folds 1 leaves no rows to fit to; use 2 or more")
-    calibration = read(cal)
-    tested = None if test is None else read(test)
+    calibration, tested = read(cal), None if test is None else read(test)
     return [task_of(test or cal, calibration, tested, folds, settings)]

@@ -95,7 +95,8 @@ def check(
             reference = read_report(os.fspath(baseline))
         else:
             reference = labelled(baseline, "baseline", rules.reading)
-        return CheckReport([checked_by(predictions, rules, Against(reference, how))], rules, "python")
+        against = Against(reference, how)
+    return CheckReport([checked_by(predictions, rules, against)], rules, "python")
 
 
 def check_files(

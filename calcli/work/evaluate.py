@@ -168,7 +168,7 @@ def evaluate_files(
                 album.draw(evaluation, name if len(sources) > 1 else "", title)
             results += results_of(evaluation)
         failures = broken(results, rules)
-            report = Report(results, settings, unread, failures, drawn=album.pictures if album else ())
+        report = Report(results, settings, unread, failures, drawn=album.pictures if album else ())
         if album and place:
             report.write_into(place, album.captions)
     if state is not None:
