@@ -48,7 +48,10 @@ def plot(
     calcli plot epochs/*.parquet --figure epochs --metrics log_loss,ece -o figures
     calcli plot preds.parquet --figure slices --by country -o figures
     calcli plot val.parquet --calibrator cal.json -o figures
-    calcli plot a.csv b.csv --figure scores --metrics normalized_brier,ece -o figures
+
+    Figures: reliability, deviation, class-wise, ks, corp, smooth, simplex, risk, weighted-risk,
+    net-benefit, precision-recall, rejection, scores, epochs, slices, divergence, temperature,
+    calibration-map.
     """  # noqa: D301 (the escape keeps the lines below it apart)
     from calcli.work.plot import plot_files
 

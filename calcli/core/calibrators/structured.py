@@ -254,7 +254,7 @@ class BentTemperature(Structured):
 class BentDP(Structured):
     """softmax(a ln p + c ln(1 / (1 - p)) + e ln(p + 0.01) + b), p by a DP affine map without its intercepts.
 
-    Learns: softmax(a ln p + c ln(1 / (1 - p)) + e ln(p + 0.01) + b), p by a DP affine map
+    Learns: softmax(a ln p + c ln(1 / (1 - p)) + e ln(p + 0.01) + b), p by dp
     Keeps: with two classes, the order of the rows while the map is increasing
     Source: calcli
 
