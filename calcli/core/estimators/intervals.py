@@ -195,8 +195,8 @@ class Interval:
     def of_area(cls, area: float, positives: float, negatives: float, level: float, shown: float) -> Interval:
         """Return the score interval of an area under the ROC curve, by method 5 of Newcombe 2006.
 
-        At a true area its variance is that of exponential scores times a factor, so large that the square of
-        half its width, at the area itself, is no less than `shown`.
+        At a true area it has the variance of exponential scores times a factor, chosen to make the square of
+        half its width, at the area itself, no less than `shown`.
         """
 
         def variance(of: float) -> float:
@@ -247,7 +247,7 @@ def effective_size(squares: float, fourths: float) -> float:
 
 
 def carried_by(number: float, unit: str = "row", scarce: str = "") -> str:
-    """Return why there is no interval: how few units carry it, or have what is scarce."""
+    """Return why there is no interval: too few units carry it, or have the scarce outcome."""
     count = math.floor(number)
     if not scarce:
         carry = f"{counted(count, unit)} carr{'ies' if count == 1 else 'y'} nearly all of it"

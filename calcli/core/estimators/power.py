@@ -188,7 +188,7 @@ def _counts(pilot: Influences) -> tuple[int, int] | None:
 
 @dataclass(frozen=True)
 class Shares:
-    """Samples of any size of two shares of independent rows that are equal, and otherwise like those at hand.
+    """Samples of any size of two equal shares of independent rows, otherwise like the pilot's.
 
     Attributes
     ----------
@@ -285,7 +285,7 @@ class Units:
         return np.array([[enough and p <= tail for p in p_values] for enough, *p_values in ends]).T
 
     def drawn(self, rows: int) -> Iterator[tuple[Spread, float]]:
-        """Yield spreads of samples with values relative to those at hand, each with its true value."""
+        """Yield spreads of samples with values relative to the pilot's, each with its true value."""
         rng, more = generator(0, Stream.POWER), rows / self.rows
         each = self.sign * self.pilot.of_units * self.pilot.number
         each = np.append(each, np.array([-1, 1]) * np.abs(each).max())

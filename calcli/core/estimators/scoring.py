@@ -1,4 +1,4 @@
-"""Scores that are smooth functions of means over rows: leaving out a row costs nothing."""
+"""Scores as smooth functions of means over rows: leaving out a row costs nothing."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def normalized_error_rate(means: Means, decision: int | None = None) -> Doubles:
 
 
 def normalized_risk(means: Means, costs: CostMatrix, decision: int | None = None) -> Doubles:
-    """Mean cost over that of the best constant decision (Ferrer & Ramos 2024, section 2.3.1), or another."""
+    """Mean cost relative to the best constant decision (Ferrer & Ramos 2024, section 2.3.1), or another."""
     return ratio(means[costs.column], constant_risk(means, costs, decision))
 
 

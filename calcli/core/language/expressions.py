@@ -407,7 +407,7 @@ def checked_region(owner: str, text: str) -> str:
 def nearest_name(name: str, known: Iterable[str]) -> str:
     """Return a clause that suggests the known name that was meant, if it is misspelled; else "".
 
-    A name of which words are known names, as `dp-affine`, stands for the first of them.
+    A name with known names as words, such as `dp-affine`, stands for the first one.
     """
     known, wanted = list(known), plain_word(name)
     errors = {other: _typing_errors(wanted, plain_word(other)) for other in known}

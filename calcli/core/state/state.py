@@ -143,8 +143,8 @@ class Body:
     columns
         (n,) statistics by name, if they are kept row by row.
     sums, cells
-        What is kept of many rows: sums, and the score cells of each lens; the cells of the second of two
-        classes also give the first and the likelier one.
+        Sums of many rows, and the score cells of each lens; the cells of the second of two classes also give
+        the first and the likelier one.
     sample
         Some of the rows themselves; None where it is not asked for.
     """
@@ -285,7 +285,7 @@ class UnavailableRows:
 
 @dataclass(frozen=True)
 class UnavailableScores:
-    """Scores that are gone, with their shape and kind."""
+    """Scores without data: only their shape and kind."""
 
     kind: Kind
     kind_reason: str

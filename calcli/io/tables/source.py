@@ -324,7 +324,7 @@ def require_single(values: Array, owner: str) -> None:
 
 
 def rows_of(scores: Shape, axis: int = -1) -> Shape:
-    """Return the axes of scores that are places of rows: all but the one of the classes, if several."""
+    """Return the axes of scores with places of rows: all but the one of the classes, if several."""
     if len(scores) < 2:
         return scores
     axis %= len(scores)

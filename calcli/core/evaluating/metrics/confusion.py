@@ -43,7 +43,7 @@ class OfConfusion(Scored):
         cost
             (...) mean cost of the cells.
         costs
-            (K, K) of them.
+            (K, K) weights.
         """
 
     def score(self, predictions: Predictions, settings: Settings) -> Score:
@@ -92,7 +92,7 @@ class Kappa(OfConfusion):
     )
 
     def value(self, labels: Doubles, predicted: Doubles, cost: Doubles, costs: Doubles) -> Doubles:
-        """Return 1 - disagreement over that of independent predictions with the same shares."""
+        """Return 1 - disagreement, relative to independent predictions with the same shares."""
         return 1 - ratio(cost, ((labels @ costs) * predicted).sum(-1))
 
 

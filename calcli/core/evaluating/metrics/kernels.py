@@ -371,7 +371,7 @@ def skce_blocks_test(
 
 
 def _compared(value: float, drawn: Doubles) -> Null:
-    """Compare with draws that are as large but for the rounding of sums in single precision."""
+    """Compare with equally large draws, up to the rounding of sums in single precision."""
     return compare(value, drawn, ROUNDING * (float(drawn.std()) + 10 * abs(value)))
 
 

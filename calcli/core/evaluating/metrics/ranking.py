@@ -226,7 +226,7 @@ class RocArea(Ranking):
     """
 
     def interval(self, spread: Spread, level: float, unit: str) -> tuple[Interval | None, str]:
-        """Return the narrower of that of the influences and a score interval that is as wide as they show."""
+        """Return the narrower of the influences' interval and an equally wide score interval."""
         interval, reason = super().interval(spread, level, unit)
         rarer, others = spread.fewest, spread.number - spread.fewest
         if rarer > 1 and others >= 1 and interval is not None:
@@ -378,7 +378,7 @@ def is_not_backwards(positive: Doubles, negative: Doubles) -> bool:
 
 
 def fine_cells(score: Floats, outcome: Array, weights: Floats | None) -> tuple[Doubles, Doubles]:
-    """Return (cells,) weight of each outcome of (n,) scores in [0, 1], in cells that are fine near 0."""
+    """Return (cells,) weight of each outcome of (n,) scores in [0, 1], in cells that get finer near 0."""
     cells = score.astype(np.float32).view(np.uint32) >> 16  # the upper half of a number in single precision
     hit = outcome.astype(bool)
     every = np.bincount(cells, weights)

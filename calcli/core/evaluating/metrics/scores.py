@@ -159,8 +159,8 @@ class Score:
     parts
         Numbers to read it with, by name.
     shares
-        Of the rows: those that are hits, and those that they are a share of. The score is the mean of such
-        shares, of independent rows.
+        Of the rows: the hits, and the rows of the denominator. The score is the mean of such shares, of
+        independent rows.
     of_share
         The increasing function of that mean which the score is.
     ends
@@ -370,7 +370,7 @@ def _are_alike(measured: Measurements) -> bool:
 
 
 def _of_shares(score: Score, measured: Measurements) -> tuple[Interval | None, str]:
-    """Return the interval of a mean of shares: exact ones of rows that count alike, or those that hold."""
+    """Return the interval of a mean of shares: exact for rows of equal weight, else a valid one."""
     table, level, values, intervals = _table(measured, score), measured.settings.level, [], []
     means = table.means()
     for hits, among in score.shares or ((score.value, lambda means: np.ones(())),):
