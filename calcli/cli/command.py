@@ -61,7 +61,7 @@ def command(
         for name, parameter in known.items():
             chosen = [one for one in getattr(hints[name], "__metadata__", ()) if isinstance(one, Chosen)]
             if chosen:
-                found = [both for one in chosen for both in one.parameters(hints[name].__origin__)]
+                found = [parameter for one in chosen for parameter in one.parameters(hints[name].__origin__)]
                 groups[name] = {parameter.name: said for said, parameter in found}
                 parameters += [parameter for _, parameter in found]
             elif name not in ("watcher", "remark", *SHOWING) or hasattr(hints[name], "__metadata__"):
@@ -78,7 +78,7 @@ def command(
             refuse_folders(html)
             refuse_nowhere(html, new_folder=output)
             settings = {
-                name: made(hints[name].__origin__, said.values(), values) for name, said in groups.items()
+                name: made(hints[name].__origin__, group.values(), values) for name, group in groups.items()
             }
             with progress(shown=not values["quiet"]) as watcher, together() if page else nullcontext():
                 values |= {"watcher": watcher, "remark": unsaid if values["quiet"] else remark} | settings

@@ -76,8 +76,8 @@ def _said(param: Any, type_: Any, setting: Setting | None) -> Option:
 
     names = tuple(sorted((*param.opts, *param.secondary_opts), key=lambda name: not name.startswith("--")))
     if setting is None:
-        literals = [one for part in (type_, *get_args(type_)) for one in get_args(part)]
-        takes = param.metavar or ", ".join(one for one in literals if isinstance(one, str))
+        literals = [get_arg for part in (type_, *get_args(type_)) for get_arg in get_args(part)]
+        takes = param.metavar or ", ".join(literal for literal in literals if isinstance(literal, str))
         default = str(param.default) if takes and isinstance(param.default, int | float | str) else ""
         return Option(names, (), param.help or "", takes or "true or false", default)
     default = setting.default

@@ -58,9 +58,9 @@ class Chosen:
 
     def parameters(self, owner: type[Any]) -> Iterator[tuple[Setting, Parameter]]:
         """Yield the settings with the parameters that typer makes options of."""
-        known = declared(owner)
+        settings = declared(owner)
         for name in self.names:
-            said = known[name]
+            said = settings[name]
             shown = said.default if isinstance(said.default, bool | int | float | str) else None
             text = name in TEXT and name in self.meanings
             if text and shown is not None:
@@ -95,14 +95,14 @@ def option(name: str, form: Any, default: Any) -> Parameter:
     return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=form)
 
 
-def _type(said: Setting) -> Any:
+def _type(setting: Setting) -> Any:
     """Return the type that typer makes of the text of an option."""
-    values = said.values
+    values = setting.values
     if values.choices:
         return Literal[values.choices]
     if values.several == "repeated":
         return list[str] | None
-    return values.type if isinstance(said.default, values.type) else values.type | None
+    return values.type if isinstance(setting.default, values.type) else values.type | None
 
 
 def made(owner: type[Any], settings: Iterable[Setting], values: Mapping[str, Any]) -> Any:
@@ -115,7 +115,7 @@ def made(owner: type[Any], settings: Iterable[Setting], values: Mapping[str, Any
     InputError
         If a file of class groups, costs or priors is damaged.
     """
-    given = {said.keyword: values[said.key] for said in settings if values[said.key] is not None}
+    given = {setting.keyword: values[setting.key] for setting in settings if values[setting.key] is not None}
     if isinstance(folds := given.pop("folds", None), str):  # how many, or their column
         given |= {"folds": int(folds)} if WHOLE.fullmatch(folds) else {"fold_column": folds}
     if owner is Settings:

@@ -102,7 +102,7 @@ class Command(TyperCommand):
             sections.setdefault(heading, []).append((place, _with_choices(*record)))
         for heading, records in sections.items():
             if records and (ctx.meta[ALL] or heading in ("Arguments", COMMON_HEADING)):
-                shown = [record for _, record in sorted(records, key=lambda one: one[0])]
+                shown = [record for _, record in sorted(records, key=lambda record: record[0])]
                 with formatter.section(heading):
                     formatter.write_dl(shown, WIDTH)
 

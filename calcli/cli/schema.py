@@ -31,6 +31,6 @@ def schema(
     calcli schema report > report.schema.json
     """  # noqa: D301 (the escape keeps the lines below it apart)
     if name is None:
-        emit("".join(f"{one}\n" for one in DOCUMENTS))
+        emit("".join(f"{document}\n" for document in DOCUMENTS))
     else:
         emit(json.dumps(schema_of(name), indent=2, ensure_ascii=False) + "\n")

@@ -63,8 +63,8 @@ class BenchmarkReport(Shown):
     def tables(self) -> list[TextTable]:
         """Return the best method, the values with the best two marked, and the failures."""
         models = by_model(self.trials)
-        first = self.headline()
-        said = (f"{first.read}.", *([first.verdict] if first.verdict else []))
+        headline = self.headline()
+        said = (f"{headline.read}.", *([headline.verdict] if headline.verdict else []))
         tables = [TextTable("", notes=said)]
         tables.append(self._ranks() if len(models) > 1 else self._values(self.trials))
         failures = tuple(f"{sentence}." for sentence in self.failures())
@@ -106,7 +106,7 @@ class BenchmarkReport(Shown):
             best = " and ".join(method for method, rank in ranks.items() if rank == least)
             return Headline(read, f"The best mean rank by {metric}: {best}, {least:.2f}.", systems=())
         first, *others = sorted(
-            (one for one in self.trials if not one.fault), key=lambda trial: _cost(trial, metric)
+            (trial for trial in self.trials if not trial.fault), key=lambda trial: _cost(trial, metric)
         )
         what = superlative(METRICS[metric.partition(":")[0]], metric)
         like_it = like_best(self.trials, metric, self.settings.level)
@@ -144,7 +144,7 @@ class BenchmarkReport(Shown):
         """Return a row for each recalibrated model, and by what share of its value each metric changes."""
         metrics = self.settings.metrics
         rows = []
-        for trial in (one for one in self.trials if one.method != UNCALIBRATED):
+        for trial in (trial for trial in self.trials if trial.method != UNCALIBRATED):
             changes = self._relative(trial)
             name = f"{trial.model}, {trial.method}" if several else trial.method
             times = (f"{seconds:.3f}" for seconds in (trial.fit_seconds, trial.apply_seconds))
@@ -171,7 +171,7 @@ class BenchmarkReport(Shown):
         metrics = self.settings.metrics
         ranks = {metric: mean_ranks(self.trials, metric) for metric in metrics}
         by_method = {method: [ranks[key][method] for key in metrics] for method in ranks[metrics[0]]}
-        rows = [(method, *(f"{one:.2f}" for one in places)) for method, places in by_method.items()]
+        rows = [(method, *(f"{place:.2f}" for place in places)) for method, places in by_method.items()]
         return _marked(
             "Mean rank over the models", rows, list(by_method.values()), metrics, (EMPHASIS, RANKS)
         )
@@ -233,11 +233,11 @@ def _direction(metric: str) -> str:
     return METRICS[metric.partition(":")[0]].direction
 
 
-def _cell(trial: Trial, metric: str, alike: Container[str], beside: Sequence[Trial]) -> str:
+def _cell(trial: Trial, metric: str, alike: Container[str], trials: Sequence[Trial]) -> str:
     if trial.fault:
         return "failed"
     like = "~" if trial.method in alike else ""
     if trial.deviations.get(metric):
         return like + plus_minus(trial.values[metric], trial.deviations[metric])
-    others = (one.values[metric] for one in beside if not one.fault)
+    others = (trial.values[metric] for trial in trials if not trial.fault)
     return like + number(trial.values[metric], *others)

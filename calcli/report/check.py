@@ -68,20 +68,20 @@ class CheckReport(Shown):
 
     def tables(self) -> list[TextTable]:
         """Return how files were read, of several a line each, and a table of the rules for each."""
-        shown = [one for one in self.files if len(self.files) <= MANY or self.details or _failed(one)]
-        reading = reading_table([(one.path, one.reading) for one in shown])
-        glance = [_glance(self.files, len(self.files) - len(shown))] if len(self.files) > 1 else []
-        return [*glance, *reading, *(_table(one) for one in shown)]
+        files = [file for file in self.files if len(self.files) <= MANY or self.details or _failed(file)]
+        reading = reading_table([(file.path, file.reading) for file in files])
+        glance = [_glance(self.files, len(self.files) - len(files))] if len(self.files) > 1 else []
+        return [*glance, *reading, *(_table(file) for file in files)]
 
     def how_read(self) -> list[str]:
         """Return how each file was read, in sentences."""
-        return reading_sentences((one.path, one.reading) for one in self.files)
+        return reading_sentences((file.path, file.reading) for file in self.files)
 
     def headline(self) -> Headline:
         """Return how many files and rules there are, and whether all hold."""
-        rules = [outcome for one in self.files for outcome in one.outcomes]
+        rules = [outcome for file in self.files for outcome in file.outcomes]
         times = Counter(_result(outcome) for outcome in rules)
-        faults = sum(bool(one.fault) for one in self.files)
+        faults = sum(bool(file.fault) for file in self.files)
         numbers = [Number(result.lower(), str(n)) for result, n in times.items()]
         broken, undecided = times[RESULTS["failed"]], times["undecided"]
         failed = f"{broken:,} of {counted(len(rules), 'rule')} failed" if broken else "No rule failed"
@@ -100,21 +100,21 @@ class CheckReport(Shown):
             "exit_status": self.exit_status,
             "results": [
                 {
-                    "path": one.path,
-                    "rows": one.rows,
-                    "input": {"reading": list(one.reading)},
-                    "fault": one.fault or None,
-                    "notes": list(one.notes),
-                    "warnings": list(one.warnings),
-                    "rules": [_outcome(outcome) for outcome in one.outcomes],
+                    "path": file.path,
+                    "rows": file.rows,
+                    "input": {"reading": list(file.reading)},
+                    "fault": file.fault or None,
+                    "notes": list(file.notes),
+                    "warnings": list(file.warnings),
+                    "rules": [_outcome(outcome) for outcome in file.outcomes],
                 }
-                for one in self.files
+                for file in self.files
             ],
         }
 
     def faults(self) -> Iterable[str]:
         """Return the warnings about files, each once."""
-        return dict.fromkeys(warning for one in self.files for warning in one.warnings)
+        return dict.fromkeys(warning for file in self.files for warning in file.warnings)
 
     def verdicts(self, format: Literal["junit", "github"]) -> str:
         """Return JUnit XML, or the annotations of GitHub's workflows."""
@@ -131,7 +131,7 @@ class CheckReport(Shown):
 
     def __repr__(self) -> str:
         """Return what failed, in so few characters that pytest shows all of it."""
-        failed = [one for one in self.files if _failed(one)] or list(self.files)
+        failed = [file for file in self.files if _failed(file)] or list(self.files)
         more = f"; and {len(failed) - 1} more" if len(failed) > 1 else ""
         one = failed[0]
         lines = [f"{one.path}: {verdict_sentence(one)}{more}"]
@@ -144,13 +144,13 @@ class CheckReport(Shown):
         return "\n".join(lines)
 
 
-def _failed(one: Checked) -> bool:
-    return bool(one.fault or one.count("failed") or one.count("not judged"))
+def _failed(checked: Checked) -> bool:
+    return bool(checked.fault or checked.count("failed") or checked.count("not judged"))
 
 
 def _glance(files: Sequence[Checked], hidden: int) -> TextTable:
     """Return a line for each file, failed ones first."""
-    named = zip(short_names([one.path for one in files]), files, strict=True)
+    named = zip(short_names([file.path for file in files]), files, strict=True)
     rows = tuple(
         (name, f"{one.rows:,}" if one.rows else NONE, _word(one))
         for name, one in sorted(named, key=lambda both: not _failed(both[1]))
@@ -161,19 +161,19 @@ def _glance(files: Sequence[Checked], hidden: int) -> TextTable:
     return TextTable(TITLE, heads, rows, (*notes, *hidden_note(hidden)))
 
 
-def _word(one: Checked) -> str:
-    rules = len(one.outcomes)
-    if one.fault:
+def _word(checked: Checked) -> str:
+    rules = len(checked.outcomes)
+    if checked.fault:
         return "NOT JUDGED"
-    times = Counter(_result(outcome) for outcome in one.outcomes if outcome.result != "passed")
+    times = Counter(_result(outcome) for outcome in checked.outcomes if outcome.result != "passed")
     for result in (RESULTS["failed"], RESULTS["not judged"], "undecided"):
         if times[result]:
             return f"{result}: {times[result]} of {counted(rules, 'rule')}"
     return "passed"
 
 
-def _result(one: Outcome) -> str:
-    return "undecided" if one.status == "undecided" else RESULTS[one.result]
+def _result(outcome: Outcome) -> str:
+    return "undecided" if outcome.status == "undecided" else RESULTS[outcome.result]
 
 
 def _number(value: float, *beside: float) -> str:
@@ -188,19 +188,19 @@ CELLS: dict[Column, Callable[[Outcome], str]] = {
 }
 
 
-def _table(one: Checked) -> TextTable:
-    outcomes = ((outcome.rule.title, outcome) for outcome in one.outcomes)
-    return table_of(one.path, outcomes, CELLS, (*_notes(one), verdict_sentence(one)), head="rule")
+def _table(checked: Checked) -> TextTable:
+    outcomes = ((outcome.rule.title, outcome) for outcome in checked.outcomes)
+    return table_of(checked.path, outcomes, CELLS, (*_notes(checked), verdict_sentence(checked)), head="rule")
 
 
-def _notes(one: Checked) -> Iterator[str]:
-    yield from (f"WARNING: {warning}." for warning in one.warnings)
-    yield from one.notes
-    if sampled := {outcome.rule.metric.text: outcome.rows for outcome in one.outcomes if outcome.rows}:
+def _notes(checked: Checked) -> Iterator[str]:
+    yield from (f"WARNING: {warning}." for warning in checked.warnings)
+    yield from checked.notes
+    if sampled := {outcome.rule.metric.text: outcome.rows for outcome in checked.outcomes if outcome.rows}:
         rows = " or ".join(f"{rows:,}" for rows in dict.fromkeys(sampled.values()))
         yield f"{', '.join(sampled)}: from {rows} rows, chosen at random."
     titles: dict[str, list[str]] = {}  # what keeps several rules from being judged is said once
-    for outcome in one.outcomes:
+    for outcome in checked.outcomes:
         # also of one that passed beyond the limit, by chance
         if outcome.result != "passed" or outcome.status == "undecided" or outcome.left < 0:
             titles.setdefault(outcome.reason, []).append(outcome.rule.title)

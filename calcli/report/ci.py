@@ -30,24 +30,24 @@ def junit_text(checked: Sequence[Checked], *, strict: bool = False) -> str:
 COUNTS = ("tests", "failures", "errors")
 
 
-def _suite(one: Checked, strict: bool) -> ET.Element:
-    cases = [_case(one.path, outcome) for outcome in one.outcomes]
-    errors = one.count("not judged")
-    if one.fault:
-        case = _named_case(one.path, "the file can be judged")
-        ET.SubElement(case, "error", {"message": _clean(one.fault), "type": "not judged"})
+def _suite(checked: Checked, strict: bool) -> ET.Element:
+    cases = [_case(checked.path, outcome) for outcome in checked.outcomes]
+    errors = checked.count("not judged")
+    if checked.fault:
+        case = _named_case(checked.path, "the file can be judged")
+        ET.SubElement(case, "error", {"message": _clean(checked.fault), "type": "not judged"})
         cases.append(case)
         errors += 1
-    for warning in one.warnings:
-        case = _named_case(one.path, "what is given is used")
+    for warning in checked.warnings:
+        case = _named_case(checked.path, "what is given is used")
         if strict:
             ET.SubElement(case, "error", {"message": _clean(warning), "type": "not judged"})
             errors += 1
         else:
             ET.SubElement(case, "system-out").text = _clean(f"warning: {warning}")
         cases.append(case)
-    counts = dict(zip(COUNTS, map(str, (len(cases), one.count("failed"), errors)), strict=True))
-    suite = ET.Element("testsuite", {"name": _clean(one.path), **counts})
+    counts = dict(zip(COUNTS, map(str, (len(cases), checked.count("failed"), errors)), strict=True))
+    suite = ET.Element("testsuite", {"name": _clean(checked.path), **counts})
     suite.extend(cases)
     return suite
 

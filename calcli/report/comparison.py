@@ -125,7 +125,7 @@ class ComparisonReport(Shown):
         if not self.selecting:
             if len(names) == 2:
                 tables.append(_pair(overall, names))
-                tables += [_flipped(one) for one in overall.flips if self.details]
+                tables += [_flipped(flip) for flip in overall.flips if self.details]
             else:
                 tables.append(_grid([overall], names, f"Differences to {names[0]}"))
             tables += _errors(overall, names)
@@ -191,8 +191,8 @@ class ComparisonReport(Shown):
         for comparison in self.comparisons:
             part = str(comparison.part) if comparison.part else None
             for name, differences in zip(names, comparison.differences, strict=True):
-                for metric, one in differences.items():
-                    yield {"slice": part, "candidate": name, "metric": metric} | difference_object(one)
+                for metric, difference in differences.items():
+                    yield {"slice": part, "candidate": name, "metric": metric} | difference_object(difference)
 
     def __repr__(self) -> str:
         verdicts = [
@@ -203,7 +203,7 @@ class ComparisonReport(Shown):
 
     def names(self) -> list[str]:
         """Return what the systems are called."""
-        return short_names([one.input.path for one in self.comparisons[0].summaries])
+        return short_names([summary.input.path for summary in self.comparisons[0].summaries])
 
     def _backwards(self) -> list[tuple[str, list[Warning]]]:
         return [*zip(self.names(), map(of_order, self.comparisons[0].summaries), strict=True)]
@@ -225,7 +225,7 @@ def _pair(overall: Comparison, names: Sequence[str]) -> TextTable:
         f"{role}: {name}, {counted(n, 'row')}"
         for role, name, n in zip(("baseline", "candidate"), names, rows_used, strict=True)
     ]
-    head = of_class("", [one.input for one in overall.summaries]).strip()
+    head = of_class("", [summary.input for summary in overall.summaries]).strip()
     return table_of(f"{names[1]} against {names[0]}", _judged(differences).items(), cells, read, head=head)
 
 
@@ -273,7 +273,7 @@ def _grid(comparisons: Sequence[Comparison], names: Sequence[str], title: str) -
     metrics = list(_judged(comparisons[0].differences[0]))
     rows = []
     if len(comparisons) > MANY:
-        comparisons = sorted(comparisons, key=lambda one: not _differs(one))
+        comparisons = sorted(comparisons, key=lambda comparison: not _differs(comparison))
     for comparison in comparisons:
         count = comparison.summaries[0].input.rows
         for name, differences in zip(names[1:], comparison.differences, strict=True):
@@ -299,9 +299,9 @@ def _differs(comparison: Comparison) -> bool:
 def _ranking(overall: Comparison, names: Sequence[str], selecting: bool) -> TextTable:
     metric, key = overall.ranked_by.text, str(overall.ranked_by)
     values = [summary.estimates[key].value for summary in overall.summaries]
-    others = [ranked.to_best for ranked in overall.ranking if ranked.to_best]
+    to_bests = [ranked.to_best for ranked in overall.ranking if ranked.to_best]
     columns = [Column("", "left"), Column("", "left"), Column(metric), Column("to the best")]
-    columns += [Column(interval_head(others)), Column("p")]
+    columns += [Column(interval_head(to_bests)), Column("p")]
     accurate = "accuracy" in overall.summaries[0].estimates and key != "accuracy"
     if accurate:
         columns.append(Column("accuracy"))
@@ -358,17 +358,17 @@ def _notes(
     comparisons: Sequence[Comparison], names: Sequence[str], paired: bool, unmatched: Sequence[int]
 ) -> list[str]:
     every = [
-        one
+        difference
         for comparison in comparisons
         for differences in comparison.differences
-        for one in differences.values()
+        for difference in differences.values()
     ]
     notes = [PAIRED if paired else UNPAIRED]
     if len(names) > 2:
         notes.append("Intervals and p are corrected for the number of files (max-T).")
     if cluster := comparisons[0].summaries[0].settings.cluster:
         notes.append(f"Rows of one {cluster} depend on each other: they count as one.")
-    notes += without_interval(one for found in comparisons[0].differences for one in found.values())
+    notes += without_interval(one for difference in comparisons[0].differences for one in difference.values())
     for target in sorted({one.metric.entry.target for one in every if one.metric.entry.target is not None}):
         named = list(dict.fromkeys(one.metric.text for one in every if one.metric.entry.target == target))
         notes.append(NEAREST.format(", ".join(named), "is" if len(named) == 1 else "are", target))
@@ -394,9 +394,9 @@ def _undecided(overall: Comparison) -> list[str]:
     """Say of two systems which differences are detectable, and how many rows the margins need."""
     differences = overall.differences[0] if len(overall.differences) == 1 else {}
     open = [
-        (name, one, one.power)
-        for name, one in differences.items()
-        if one.verdict == "undecided" and one.power
+        (name, difference, difference.power)
+        for name, difference in differences.items()
+        if difference.verdict == "undecided" and difference.power
     ]
     detectable = [f"{name} {number(power.detectable)}" for name, _, power in open]
     needed = [
@@ -444,11 +444,11 @@ def systems_object(summaries: Sequence[Summary], unmatched: Sequence[int]) -> li
         {
             "input": input_object(summary.input),
             "unmatched_rows": count,
-            "metrics": {one.metric.text: one.value for one in summary.estimates.values()},
+            "metrics": {estimate.metric.text: estimate.value for estimate in summary.estimates.values()},
             "tests": {
-                one.metric.text: {"mean": null.mean, "sd": null.sd, "p_value": null.p_value}
-                for one in summary.estimates.values()
-                if (null := one.if_calibrated)
+                estimate.metric.text: {"mean": null.mean, "sd": null.sd, "p_value": null.p_value}
+                for estimate in summary.estimates.values()
+                if (null := estimate.if_calibrated)
             },
         }
         for summary, count in zip(summaries, unmatched, strict=True)
@@ -460,7 +460,7 @@ def _comparison(comparison: Comparison) -> PartComparisonObject:
         "slice": str(comparison.part) if comparison.part else None,
         "rows": comparison.summaries[0].input.rows,
         "differences": [
-            {metric: difference_object(one) for metric, one in differences.items()}
+            {metric: difference_object(difference) for metric, difference in differences.items()}
             for differences in comparison.differences
         ],
         "ranked_by": comparison.ranked_by.text,
@@ -474,7 +474,7 @@ def _comparison(comparison: Comparison) -> PartComparisonObject:
         ],
         "accuracy_cost": comparison.accuracy_cost and difference_object(comparison.accuracy_cost),
         "most_accurate": comparison.most_accurate,
-        "flips": [cast(FlipsObject, asdict(one)) for one in comparison.flips],
+        "flips": [cast(FlipsObject, asdict(flip)) for flip in comparison.flips],
     }
 
 

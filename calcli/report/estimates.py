@@ -85,9 +85,9 @@ def assumed_bins(metrics: Iterable[Measure]) -> list[str]:
 def without_interval(estimates: Iterable[Estimate | Difference]) -> list[str]:
     """Return why metrics that may have an interval have none."""
     reasons: dict[str, list[str]] = {}
-    for one in estimates:
-        if one.no_interval and one.metric.text not in reasons.setdefault(one.no_interval, []):
-            reasons[one.no_interval].append(one.metric.text)
+    for estimate in estimates:
+        if estimate.no_interval and estimate.metric.text not in reasons.setdefault(estimate.no_interval, []):
+            reasons[estimate.no_interval].append(estimate.metric.text)
     return [f"No interval for {some(names)}: {reason}." for reason, names in reasons.items()]
 
 
@@ -106,15 +106,15 @@ def few_draws(nulls: Iterable[Null | None]) -> list[str]:
 
 def interval_head(estimates: Iterable[Estimate | Difference]) -> str:
     """Return what to call the intervals of estimates or differences, such as `95% interval`."""
-    for one in estimates:
-        if one.interval is not None:
-            return f"{level_percent(one.interval.level)} interval"
+    for estimate in estimates:
+        if estimate.interval is not None:
+            return f"{level_percent(estimate.interval.level)} interval"
     return "interval"
 
 
 def of_section(metrics: Mapping[str, Estimate], section: str) -> dict[str, Estimate]:
     """Return the estimates of a section of the report, by family."""
-    return {name: one for name, one in metrics.items() if one.metric.entry.family.section == section}
+    return {name: metric for name, metric in metrics.items() if metric.metric.entry.family.section == section}
 
 
 def positive_class(read: Input) -> str:
@@ -166,7 +166,7 @@ def estimates_table(
         Of the column of names.
     """
     columns: dict[Column, Callable[[Estimate], str]] = {Column("value"): value}
-    if any(one.rows for one in estimates.values()):
+    if any(estimate.rows for estimate in estimates.values()):
         columns[Column(SAMPLED)] = sampled
         notes = [*notes, OF_SAMPLE]
     return table_of(title, estimates.items(), columns | cells, notes, head=head)
@@ -189,7 +189,7 @@ def ends(one: Estimate) -> str:
 
 def bounds(estimates: Collection[Estimate]) -> dict[Column, Callable[[Estimate], str]]:
     """Return the column of the intervals of calibration errors, if there are any."""
-    shown = any(one.interval is not None for one in estimates)
+    shown = any(estimate.interval is not None for estimate in estimates)
     return {Column(interval_head(estimates)): ends} if shown else {}
 
 

@@ -142,13 +142,13 @@ class Report(Shown):
             tables = overview(all_rows[0]) if self._is_short else _one_by_one(all_rows[0])
             if self._is_short and all_rows[0].settings.metrics:
                 tables += _lost(all_rows[0])
-            first = backwards_table([("", all_rows[0].warnings)])
+            text_tables = backwards_table([("", all_rows[0].warnings)])
         else:
             names = short_names([result.input.path for result in all_rows])
-            first = backwards_table([*zip(names, (one.warnings for one in all_rows), strict=True)])
+            text_tables = backwards_table([*zip(names, (one.warnings for one in all_rows), strict=True)])
             many = len(all_rows) > MANY
             short = many or (self._is_short and not all_rows[0].settings.metrics) if all_rows else many
-            beside = [n for n, one in enumerate(all_rows) if self._is_detailed(one, short)]
+            beside = [n for n, all_row in enumerate(all_rows) if self._is_detailed(all_row, short)]
             hidden = len(all_rows) - len(beside)
             tables = [glance_table(all_rows, names, self.unread, self.failures, hidden)]
             tables += comparison_tables([all_rows[n] for n in beside], [names[n] for n in beside])
@@ -163,7 +163,7 @@ class Report(Shown):
             tables.append(TextTable("", notes=tuple(filter(None, [*warnings, further(all_rows[0])]))))
         else:
             tables.append(TextTable("Warnings", notes=tuple(warnings)))
-        return [*first, *(table for table in tables if table.rows or table.notes)]
+        return [*text_tables, *(table for table in tables if table.rows or table.notes)]
 
     @property
     def _is_short(self) -> bool:
@@ -232,9 +232,9 @@ class Report(Shown):
         if format != "csv":
             return []
         warned = [
-            f"{one.input.path}{f', {one.slice}' if one.slice else ''}: {warning.message}"
-            for one in self.results
-            for warning in one.warnings
+            f"{result.input.path}{f', {result.slice}' if result.slice else ''}: {warning.message}"
+            for result in self.results
+            for warning in result.warnings
         ]
         return [*self.how_read(), *warned]
 
@@ -369,7 +369,7 @@ def _headline(result: Result) -> Headline:
     read, metrics = result.input, result.metrics
     place = "standard input" if read.path == "-" else read.path
     size = f"{place}: {counted(read.rows, 'row')}, {counted(read.classes, 'class')}, {read.kind}"
-    sentences = [one.message for one in result.warnings if one.code == BACKWARDS]
+    sentences = [warning.message for warning in result.warnings if warning.code == BACKWARDS]
     sentences += [result.verdict.sentence] if result.verdict else []
     sentences += [result.gain.sentence] if result.gain else []
     word = result.verdict.word if result.verdict else "untested"
@@ -407,8 +407,8 @@ def _beside(estimate: Estimate) -> str:
     return "no interval" if estimate.no_interval else ""
 
 
-def _result(result: Result, parts: Sequence[Result]) -> ResultObject:
-    worst = worst_slices(result, parts)
+def _result(result: Result, results: Sequence[Result]) -> ResultObject:
+    worst = worst_slices(result, results)
     return {
         "input": input_object(result.input),
         "slice": result.slice and asdict(result.slice) | {"compared": is_compared(result)},
@@ -421,7 +421,7 @@ def _result(result: Result, parts: Sequence[Result]) -> ResultObject:
         "reliability": [asdict(row) for row in result.reliability],
         "warnings": [asdict(warning) for warning in result.warnings],
         "worst_slices": {column: part.slice.value for column, part in worst.items() if part.slice},
-        "slices_ranked_by": ranked_by(parts[0]) if parts else None,
+        "slices_ranked_by": ranked_by(results[0]) if results else None,
     }
 
 
@@ -490,7 +490,7 @@ def _lost(result: Result) -> list[TextTable]:
 
 def _threshold(costs: str, metrics: Mapping[str, Estimate]) -> float | None:
     """Return from which probability the second of two decisions costs less."""
-    risks = [one for one in metrics.values() if one.metric.entry.name == "bayes_risk"]
+    risks = [metric for metric in metrics.values() if metric.metric.entry.name == "bayes_risk"]
     return next((one.parts.get("threshold") for one in risks if one.metric.arguments["costs"] == costs), None)
 
 
@@ -502,12 +502,12 @@ def _scores(result: Result) -> TextTable:
     if any(name.startswith("normalized_") for name in estimates):
         notes.append(NORMALIZED_ANSWERS if result.input.of_answers else NORMALIZED)
     notes += without_interval(estimates.values())
-    beside = [name for name in BESIDE if any(name in estimate.parts for estimate in estimates.values())]
-    notes += [BESIDE[name] for name in beside]
+    names = [name for name in BESIDE if any(name in estimate.parts for estimate in estimates.values())]
+    notes += [BESIDE[name] for name in names]
     notes += _prior_odds(estimates, result)
     cells: dict[Column, Callable[[Estimate], str]] = {
         Column(interval_head(estimates.values())): ends,
-        **{Column(name): partial(_part, name) for name in beside},
+        **{Column(name): partial(_part, name) for name in names},
         Column("better", "left"): lambda e: e.metric.entry.better,
         MEANING: lambda e: meaning(e, result.input),
     }
@@ -519,7 +519,7 @@ def _part(name: str, estimate: Estimate) -> str:
 
 
 def _prior_odds(estimates: Mapping[str, Estimate], result: Result) -> list[str]:
-    odds = [one.parts["prior_odds"] for one in estimates.values() if "prior_odds" in one.parts]
+    odds = [estimate.parts["prior_odds"] for estimate in estimates.values() if "prior_odds" in estimate.parts]
     whose = "of --shift-to-priors" if result.settings.shift_to_priors else "of the labels"
     second = result.input.class_names[-1]
     return [f"cllr: the prior odds of {second} are {number(odds[0])}, those {whose}."] if odds else []

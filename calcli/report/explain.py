@@ -127,8 +127,8 @@ class Explanation(Shown):
             beside = {"figure": others.pop(0)} if is_figure else {}
             return {**first, **beside, **({"others": others} if others else {})}
         return {
-            kind: {key: _entry_object(entry) for key, entry in known.items()}
-            for kind, known in REGISTRIES.items()
+            kind: {key: _entry_object(entry) for key, entry in registry.items()}
+            for kind, registry in REGISTRIES.items()
         }
 
     def _term(self, name: str) -> str:
@@ -148,10 +148,10 @@ class Explanation(Shown):
 
     def _found(self, name: str) -> Sequence[_Said]:
         """Return the entries of a name, then options, then arguments; only options if it has dashes."""
-        every = [entry for known in REGISTRIES.values() for entry in known.values()]
+        every = [entry for registry in REGISTRIES.values() for entry in registry.values()]
         base = meant(meant(name, every).partition(":")[0], every).partition(":")[0]
         key = _key(name)
-        options = [_option(one) for one in self.options if key in map(_key, one.names)]
+        options = [_option(option) for option in self.options if key in map(_key, option.names)]
         if name.startswith("-") and options:
             return options
         entries = [CHOICE] if base == CHOICE.name else [r[base] for r in REGISTRIES.values() if base in r]
@@ -159,9 +159,9 @@ class Explanation(Shown):
         said = [_entry(entry, name) for entry in entries]
         if not said and (other := other_thing(name) or self._term(name)):
             said.append(_Said(name, {"says": other}, {"kind": "other", "name": name, "says": other}))
-        said += [_argument(*one) for one in arguments if one[0] == key] + options
+        said += [_argument(*argument) for argument in arguments if argument[0] == key] + options
         if not said:
-            names = [_key(spelled) for one in self.options for spelled in one.names]
+            names = [_key(spelled) for option in self.options for spelled in option.names]
             known = [*(entry.name for entry in every), *names, *(called for called, *_ in arguments)]
             raise UsageError(
                 f"no metric, calibrator, figure, argument or option is called {name!r}"
@@ -217,7 +217,7 @@ def _entry(entry: Entry, expression_text: str) -> _Said:
 
 
 def _entry_object(entry: Entry) -> dict[str, Any]:
-    document = {one.name: getattr(entry, one.name) for one in fields(entry) if one.name not in HIDDEN}
+    document = {field.name: getattr(entry, field.name) for field in fields(entry) if field.name not in HIDDEN}
     if isinstance(entry, Metric):
         document["family"] = entry.family.name
     return {

@@ -185,10 +185,10 @@ def backwards_table(warnings_of_systems: Sequence[tuple[str, Sequence[Warning]]]
         Names of data sets, "" for the only one, and the warnings about each.
     """
     said = [
-        f"{name}: {one.message}" if name else one.message
+        f"{name}: {warning.message}" if name else warning.message
         for name, warnings in warnings_of_systems
-        for one in warnings
-        if one.code == BACKWARDS
+        for warning in warnings
+        if warning.code == BACKWARDS
     ]
     more = [f"So do {len(said) - MOST_SAID:,} more."] if len(said) > MOST_SAID else []
     more += [OF_SOME] if len(said) < len(warnings_of_systems) else []

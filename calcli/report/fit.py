@@ -89,9 +89,9 @@ class FitReport(Shown):
         name, seen = next(iter(fit.before)), "" if fit.cross_validated else ", on the rows of the fit"
         before, now = fit.before[name], after[name]
         falls = f"{name} {number(before, now)} before, {number(now, before)} after{seen}"
-        first = [one.message for one in fit_warnings(fit) if one.code == BACKWARDS]
-        said = " ".join([*first, f"Fitted: {'nothing' if fit.unchanged else fit.method}; {falls}."])
-        return Headline(size, said, "bad" if first else "plain", numbers)
+        messages = [fit_warning.message for fit_warning in fit_warnings(fit) if fit_warning.code == BACKWARDS]
+        said = " ".join([*messages, f"Fitted: {'nothing' if fit.unchanged else fit.method}; {falls}."])
+        return Headline(size, said, "bad" if messages else "plain", numbers)
 
     def data(self) -> FitObject:
         """Return settings, input, what was learned, and its effect; long arrays by their range."""
@@ -118,7 +118,7 @@ class FitReport(Shown):
             "gain": fit.gain and asdict(fit.gain),
             "changed_rows": fit.changed_rows,
             "new_ties": fit.new_ties,
-            "candidates": [_candidate(one, fit) for one in fit.candidates],
+            "candidates": [_candidate(candidate, fit) for candidate in fit.candidates],
             "sureness": fit.sureness and asdict(fit.sureness),
             "notes": list(fit.calibrator.notes),
             "warnings": [asdict(warning) for warning in fit_warnings(fit)],
@@ -159,7 +159,7 @@ def _summary(fit: Fit) -> TextTable:
         effect = (
             f"None of {tried} methods lowers the {score}, {number(before)}, beyond chance: nothing changes."
         )
-    return TextTable(title, notes=(effect, *(f"{one}." for one in repeats)))
+    return TextTable(title, notes=(effect, *(f"{repeat}." for repeat in repeats)))
 
 
 def _what(fit: Fit) -> TextTable:
@@ -179,7 +179,7 @@ def _what(fit: Fit) -> TextTable:
         *(("note", note) for note in origin.notes),
         ("method", f"{fit.method}: {learning.entry.learns} ({learning.entry.source})"),
     ]
-    lines += [("", WRAPPED[one.entry.name].format(**one.arguments)) for one in reversed(wrappers)]
+    lines += [("", WRAPPED[wrapper.entry.name].format(**wrapper.arguments)) for wrapper in reversed(wrappers)]
     learned = [(name, _learned(np.asarray(value))) for name, value in fit.calibrator.parameters.items()]
     shown = [(name, text) for name, text in learned if text]
     lines += shown[:LISTED]
@@ -235,7 +235,7 @@ def _candidates(fit: Fit) -> TextTable:
         notes.append("structured: base, and penalties of the slopes of each class and of the matrix, if any.")
     if fit.sureness is not None:
         notes += _sure(fit.sureness, score)
-    notes += [f"{one.method}: {one.failed}." for one in fit.candidates if one.failed]
+    notes += [f"{candidate.method}: {candidate.failed}." for candidate in fit.candidates if candidate.failed]
     columns = (Column("", "left"), *map(Column, heads))
     return TextTable("Candidates, by cross-validation", columns, tuple(rows), tuple(notes))
 
@@ -251,13 +251,13 @@ def _shown(fit: Fit) -> list[Candidate]:
                 best[base] = one
     kept = list(best.values())
     return [
-        one
-        for one in fit.candidates
-        if one.method is None
-        or one.method.chain[-1].entry.name != "structured"
-        or one.method == fit.method
-        or not one.difference
-        or any(one is other for other in kept)
+        candidate
+        for candidate in fit.candidates
+        if candidate.method is None
+        or candidate.method.chain[-1].entry.name != "structured"
+        or candidate.method == fit.method
+        or not candidate.difference
+        or any(candidate is other for other in kept)
     ]
 
 
@@ -289,7 +289,7 @@ def _short(metric: MethodExpression) -> str:
     strengths = [*inner.arguments["penalties"]]
     if inner.arguments["form"] == "matrix":
         strengths += inner.arguments["off_diagonal_penalties"]
-    return f"structured, {inner.arguments['base']}, {', '.join(f'{one:g}' for one in strengths)}"
+    return f"structured, {inner.arguments['base']}, {', '.join(f'{strength:g}' for strength in strengths)}"
 
 
 def _effect(fit: Fit) -> TextTable:
@@ -380,13 +380,13 @@ def _few_rows(fit: Fit) -> Iterator[Warning]:
         )
 
 
-def _candidate(one: Candidate, fit: Fit) -> CandidateObject:
+def _candidate(candidate: Candidate, fit: Fit) -> CandidateObject:
     return {
-        "method": None if one.method is None else str(one.method),
-        "values": one.values,
-        "difference_to_best": one.difference and asdict(one.difference),
-        "chosen": one.method == (None if fit.unchanged else fit.method),
-        "failed": one.failed or None,
+        "method": None if candidate.method is None else str(candidate.method),
+        "values": candidate.values,
+        "difference_to_best": candidate.difference and asdict(candidate.difference),
+        "chosen": candidate.method == (None if fit.unchanged else fit.method),
+        "failed": candidate.failed or None,
     }
 
 

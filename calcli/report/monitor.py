@@ -119,7 +119,7 @@ class MonitorReport(Shown):
     @property
     def alarmed(self) -> list[Stream]:
         """Streams with an alarm."""
-        return [one for one in self.streams if one.alarm is not None]
+        return [stream for stream in self.streams if stream.alarm is not None]
 
     @property
     def exit_status(self) -> int:
@@ -163,7 +163,7 @@ class MonitorReport(Shown):
             "left_open": self.left_open,
             "left_out": self.left_out,
             "alarm": bool(self.alarmed),
-            "streams": [self._stream(one) for one in self.streams],
+            "streams": [self._stream(stream) for stream in self.streams],
         }
 
     def records(self) -> Iterator[dict[str, Any]]:
@@ -200,7 +200,7 @@ class MonitorReport(Shown):
     def _verdict(self) -> str:
         if not self.alarmed:
             return f"No alarm in {counted(len(self.streams[0].periods), 'period')}"
-        when = [one.name for one in self.streams[0].periods]
+        when = [period.name for period in self.streams[0].periods]
         first = min(self.alarmed, key=lambda one: when.index(one.periods[one.alarm or 0].name))
         where = "" if first.value is None else f" of {self.settings.by}={first.value}"
         week = "week of " if self.settings.every == "week" else ""
@@ -252,7 +252,7 @@ class MonitorReport(Shown):
         cluster = self.settings.cluster
         rows = f"rows are independent{'' if cluster is None else f', except within a {cluster}'}"
         yield f"Assumed: {what}{held}; given their predictions, {rows}."
-        if returned := sum(one.returned for one in self.streams[0].periods):
+        if returned := sum(period.returned for period in self.streams[0].periods):
             yield f"{returned:,} rows add no evidence: their {cluster} came in an earlier period."
         rate = level_percent(1 - self.settings.level)
         yield f"However often one looks, at most {rate} of streams ever raise a false alarm."

@@ -48,7 +48,7 @@ def overview(result: Result) -> list[TextTable]:
     errors = of_section(shown, "classical") | of_section(shown, "errors")
     read = TextTable(_read(result), notes=tuple(_verdicts(result)))
     cells: dict[Column, Callable[[Estimate], str]] = {Column(interval_head(scores.values())): ends}
-    if any("constant" in one.parts for one in scores.values()):
+    if any("constant" in score.parts for score in scores.values()):
         cells[Column("of best constant")] = _of_constant
     tests = {**bounds(errors.values()), Column("if calibrated"): if_calibrated, Column("p"): tested_p}
     heads = [of_class(title, [result.input]) for title in (SCORES, CALIBRATION)]
@@ -89,21 +89,21 @@ def _verdicts(result: Result) -> Iterator[str]:
     if result.input.outcomes:
         yield NO_PROBABILITIES
     if result.settings.cluster is None:
-        yield from (f"{one}." for one in result.input.repeats)
+        yield from (f"{repeat}." for repeat in result.input.repeats)
     if result.verdict:
         yield result.verdict.sentence
     if result.gain and not result.settings.metrics:  # then a table has it
         yield result.gain.sentence
 
 
-def _of_constant(one: Estimate) -> str:
+def _of_constant(estimate: Estimate) -> str:
     """Return the value of the best constant answer, and what a loss is of it."""
-    constant = one.parts.get("constant")
+    constant = estimate.parts.get("constant")
     if constant is None:
         return NONE
-    if one.metric.entry.direction != "lower" or not constant or not isfinite(one.value):
+    if estimate.metric.entry.direction != "lower" or not constant or not isfinite(estimate.value):
         return number(constant)
-    return f"{percent(one.value / constant)} of {number(constant)}"
+    return f"{percent(estimate.value / constant)} of {number(constant)}"
 
 
 MANY = 20  # data sets, from which on details are left out unless asked for
@@ -289,12 +289,12 @@ def decisions_side_by_side(results: Sequence[Result], names: Sequence[str]) -> l
 
 def _abreast(costs: str, results: Sequence[Result], names: Sequence[str]) -> TextTable:
     shares = [{one.name: one.share for one in result.decisions.get(costs, ())} for result in results]
-    most = {name: max(other.get(name, 0.0) for other in shares) for own in shares for name in own}
+    most = {name: max(share.get(name, 0.0) for share in shares) for share in shares for name in share}
     taken = sorted((name for name, share in most.items() if share), key=lambda name: -most[name])
     shown = taken[:MOST_ABREAST]
     rows = tuple(
-        (name, *(percent(own[decision]) if decision in own else NONE for decision in shown))
-        for name, own in zip(names, shares, strict=True)
+        (name, *(percent(share[decision]) if decision in share else NONE for decision in shown))
+        for name, share in zip(names, shares, strict=True)
     )
     notes = ("Share of the rows with each decision.", *_left_out(len(taken) - len(shown)))
     return TextTable(_title(costs), (Column("", "left"), *map(Column, shown)), rows, notes)

@@ -67,7 +67,7 @@ def read_table(result: Result) -> TextTable:
     rows = [
         ("read as", layout(read.read_as, read.taken)),
         *(("doubt", doubt) for doubt in read.doubts),
-        *(("repeats", one) for one in (read.repeats if result.settings.cluster is None else ())),
+        *(("repeats", repeat) for repeat in (read.repeats if result.settings.cluster is None else ())),
         ("rows", f"{read.rows:,}{read.joined}{weighted}"),
         _outcomes(result),
         *([("absent", some(read.absent_classes))] if read.absent_classes else []),
@@ -116,7 +116,7 @@ def _balance(result: Result) -> str:
 
 def warnings_table(warnings: Sequence[str]) -> list[TextTable]:
     """Return a table of sentences that lack their full stop, or none."""
-    return [TextTable("Warnings", notes=tuple(f"{one}." for one in warnings))] if warnings else []
+    return [TextTable("Warnings", notes=tuple(f"{warning}." for warning in warnings))] if warnings else []
 
 
 NAMED = Column("", "left")
@@ -139,11 +139,11 @@ class InspectionReport(Shown):
 
     def tables(self) -> list[TextTable]:
         """Return for each file what it is read as, and what else was considered."""
-        return [table for one in self.files for table in _tables(one)]
+        return [table for file in self.files for table in _tables(file)]
 
     def data(self) -> InspectionObject:
         """Return the same for each file, all names in full."""
-        return {"files": [_data(one) for one in self.files]}
+        return {"files": [_data(file) for file in self.files]}
 
 
 def _tables(one: Predictions) -> list[TextTable]:
@@ -165,19 +165,19 @@ def _tables(one: Predictions) -> list[TextTable]:
     return [*tables, *considered_table(origin)]
 
 
-def _data(one: Predictions) -> InspectedObject:
-    origin, scores = one.provenance, one.scores
+def _data(predictions: Predictions) -> InspectedObject:
+    origin, scores = predictions.provenance, predictions.scores
     return {
         "path": origin.path,
         "read_as": origin.read_as,
         "taken": origin.taken,
-        "rows": one.n_rows,
-        "classes": one.classes,
+        "rows": predictions.n_rows,
+        "classes": predictions.classes,
         "labels": origin.labels,
-        "kind": one.kind,
+        "kind": predictions.kind,
         "kind_reason": scores.kind_reason,
         "dtype": str(scores.dtype),
-        "columns": tuple(one.columns),
+        "columns": tuple(predictions.columns),
         "doubts": origin.doubts,
         "notes": origin.notes,
         "considered": considered_objects(origin),

@@ -175,12 +175,12 @@ def loss_table(metrics: Mapping[str, Estimate], gains: Sequence[Gain]) -> TextTa
 
 def share_won(metrics: Mapping[str, Estimate]) -> str:
     """Return the share of the log-loss that is won on rows not fitted to, of the first way to recalibrate."""
-    for one in metrics.values():
-        arguments = one.metric.arguments
-        unseen = one.metric.entry.name in LOSSES and arguments["training"] != "test"
-        if unseen and arguments["score"] == "log_loss" and one.parts:
+    for metric in metrics.values():
+        arguments = metric.metric.arguments
+        unseen = metric.metric.entry.name in LOSSES and arguments["training"] != "test"
+        if unseen and arguments["score"] == "log_loss" and metric.parts:
             before, after, error = (
-                one.parts[name] for name in ("before", "after", "relative_standard_error")
+                metric.parts[name] for name in ("before", "after", "relative_standard_error")
             )
             if not (before > 0 and isfinite(before - after) and isfinite(error)):
                 return NONE
@@ -207,14 +207,14 @@ def _won(estimate: Estimate) -> tuple[str, ...]:
 
 def _loss_notes(estimates: Sequence[Estimate]) -> Iterator[str]:
     """Yield how the table of losses is to be read."""
-    if any(one.parts and one.metric.arguments["training"] != "test" for one in estimates):
+    if any(estimate.parts and estimate.metric.arguments["training"] != "test" for estimate in estimates):
         yield ERROR
     if any(
-        one.metric.arguments["recalibrator"] == AFFINE and one.recalibrator == "temperature"
-        for one in estimates
+        estimate.metric.arguments["recalibrator"] == AFFINE and estimate.recalibrator == "temperature"
+        for estimate in estimates
     ):
         yield FEW
-    if any(one.rows for one in estimates):
+    if any(estimate.rows for estimate in estimates):
         yield OF_SAMPLE
 
 

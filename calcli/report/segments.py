@@ -91,14 +91,14 @@ class SegmentsReport(Shown):
             "settings": vars(self.settings),
             "found": [vars(one) for one in self.search.found],
             "p_value_left": self.search.left,
-            "segments": [vars(one) for one in self.search.segments],
+            "segments": [vars(segment) for segment in self.search.segments],
         }
 
     def records(self) -> Iterator[dict[str, Any]]:
         """Yield a record for every segment."""
         names = {one.name for one in self.search.found}
-        for one in self.search.segments:
-            yield {**vars(one), "found": one.name in names}
+        for segment in self.search.segments:
+            yield {**vars(segment), "found": segment.name in names}
 
     def _verdict(self) -> str:
         looked_at, beyond = counted(len(self.search.segments), "segment"), len(self.search.found)
@@ -120,7 +120,7 @@ class SegmentsReport(Shown):
         else:
             first = search.segments[0]
             yield f"Furthest off: {first.name}, {self._words(first)} (p = {left})."
-        by_size = sorted(search.segments, key=lambda one: one.rows)
+        by_size = sorted(search.segments, key=lambda segment: segment.rows)
         chosen = {one.rows: one for one in (by_size[0], by_size[len(by_size) // 2], by_size[-1])}
         sizes = "; ".join(
             f"{self._value(one.detectable, sign=False)} in {rows:,} rows" for rows, one in chosen.items()
@@ -142,7 +142,7 @@ class SegmentsReport(Shown):
         }
         if more:
             cells[Column("detectable")] = lambda one: self._value(one.detectable, sign=False, unit=False)
-        return table_of(title, [(one.name, one) for one in segments], cells, [self._level()])
+        return table_of(title, [(segment.name, segment) for segment in segments], cells, [self._level()])
 
     def _level(self) -> str:
         what = "Gaps are in points: predicted minus observed."
@@ -150,18 +150,18 @@ class SegmentsReport(Shown):
             what = "The log-loss is that beyond what the predictions expect."
         return f"{what} Intervals ({level_percent(self.settings.level)}) and p hold for all segments at once."
 
-    def _words(self, one: Segment) -> str:
+    def _words(self, segment: Segment) -> str:
         if self.settings.metric == "log_loss":
-            return f"by {self._value(one.value)}"
-        way = "over" if one.value > 0 else "under"
-        return f"{way}-{self.adjective} by {self._value(abs(one.value), sign=False)}"
+            return f"by {self._value(segment.value)}"
+        way = "over" if segment.value > 0 else "under"
+        return f"{way}-{self.adjective} by {self._value(abs(segment.value), sign=False)}"
 
     def _value(self, value: float, *, sign: bool = True, unit: bool = True) -> str:
         if self.settings.metric == "log_loss":
             return number(value, sign=sign)
         return f"{100 * value:{'+' * sign}.1f}{' points' * unit}"
 
-    def _span(self, one: Segment) -> str:
+    def _span(self, segment: Segment) -> str:
         if self.settings.metric == "log_loss":
-            return span(one.low, one.high, sign=True)
-        return f"{100 * one.low:+.1f} to {100 * one.high:+.1f}"
+            return span(segment.low, segment.high, sign=True)
+        return f"{100 * segment.low:+.1f} to {100 * segment.high:+.1f}"

@@ -72,21 +72,21 @@ def worst_slices(overall: Result, parts: Sequence[Result]) -> dict[str, Result]:
     return {column: worst for column, (worst, p) in _worst(overall, parts).items() if p <= SIGNIFICANT}
 
 
-def _worst(overall: Result, parts: Sequence[Result]) -> dict[str, tuple[Result, float]]:
+def _worst(overall: Result, results: Sequence[Result]) -> dict[str, tuple[Result, float]]:
     """Return the worst slice of each column that has two or more to compare, and its corrected p-value."""
-    deviations = {column: _ranked(overall, of_column) for column, of_column in by_column(parts).items()}
+    deviations = {column: _ranked(overall, of_column) for column, of_column in by_column(results).items()}
     return {column: ranked[0] for column, ranked in deviations.items() if ranked}
 
 
-def _ranked(overall: Result, parts: Sequence[Result]) -> list[tuple[Result, float]]:
+def _ranked(overall: Result, results: Sequence[Result]) -> list[tuple[Result, float]]:
     """Return the compared slices of a column, the worst first, with their corrected p-values.
 
     There are none if fewer than two can be compared; a slice no worse than all rows has 1.
     """
-    name = ranked_by(parts[0]) if parts else None
+    name = ranked_by(results[0]) if results else None
     if name is None:
         return []
-    compared = [part for part in parts if is_compared(part) and not isnan(part.metrics[name].value)]
+    compared = [part for part in results if is_compared(part) and not isnan(part.metrics[name].value)]
     if len(compared) < 2:
         return []
     of_all, n = overall.metrics[name], overall.input.rows
@@ -127,20 +127,20 @@ def slice_tables(
     return [_table(overall, slices, column, name, details) for column, slices in by_column(parts).items()]
 
 
-def _in_order(overall: Result, parts: Sequence[Result], details: bool) -> list[Result]:
+def _in_order(overall: Result, results: Sequence[Result], details: bool) -> list[Result]:
     """Return slices to show; of many the ones worse than chance first, or these alone."""
-    if len(parts) <= MANY:
-        return list(parts)
-    beyond = [part for part, p in _ranked(overall, parts) if p <= SIGNIFICANT]
-    return beyond + [part for part in parts if details and part not in beyond]
+    if len(results) <= MANY:
+        return list(results)
+    beyond = [part for part, p in _ranked(overall, results) if p <= SIGNIFICANT]
+    return beyond + [part for part in results if details and part not in beyond]
 
 
-def _table(overall: Result, parts: Sequence[Result], column: str, name: str, details: bool) -> TextTable:
+def _table(overall: Result, results: Sequence[Result], column: str, name: str, details: bool) -> TextTable:
     usual = all(metric in overall.metrics for metric in SHOWN)
     of_two = usual and overall.input.of_two
-    metrics = SHOWN_OF_TWO if of_two else SHOWN if usual else tuple(parts[0].metrics)
+    metrics = SHOWN_OF_TWO if of_two else SHOWN if usual else tuple(results[0].metrics)
     rows = []
-    shown = _in_order(overall, parts, details)
+    shown = _in_order(overall, results, details)
     for part in [*shown, overall]:
         compared = is_compared(part) or part is overall
         value = (part.slice.shown if part.slice else "all rows") + ("" if compared else FEW)
@@ -152,23 +152,23 @@ def _table(overall: Result, parts: Sequence[Result], column: str, name: str, det
     shares = ("observed", "predicted") if of_two else ()
     heads = (Column(column, "left"), Column("rows"), *map(Column, (*shares, *metrics)))
     title = f"Slices by {column} of {name}" if name else of_class(f"Slices by {column}", [overall.input])
-    return TextTable(title, heads, tuple(rows), tuple(_notes(overall, parts, metrics, shown)))
+    return TextTable(title, heads, tuple(rows), tuple(_notes(overall, results, metrics, shown)))
 
 
 def _notes(
-    overall: Result, parts: Sequence[Result], metrics: Iterable[str], shown: Sequence[Result]
+    overall: Result, results: Sequence[Result], metrics: Iterable[str], shown: Sequence[Result]
 ) -> list[str]:
     notes = []
     name = ranked_by(overall) or ""
-    if shown and len(parts) > MANY:
-        beyond = sum(p <= SIGNIFICANT for _, p in _ranked(overall, parts))
-        notes.append(f"{beyond} of {len(parts)} slices are worse by {name} than chance explains.")
+    if shown and len(results) > MANY:
+        beyond = sum(p <= SIGNIFICANT for _, p in _ranked(overall, results))
+        notes.append(f"{beyond} of {len(results)} slices are worse by {name} than chance explains.")
     seen = {id(part) for part in shown}
-    if hidden := [part for part in parts if id(part) not in seen]:
+    if hidden := [part for part in results if id(part) not in seen]:
         few = sum(not is_compared(part) for part in hidden)
         why = f", {few} of them with fewer than {ENOUGH_ROWS} rows and not compared" if few else ""
         notes.append(f"{counted(len(hidden), 'slice')} not shown here{why}{hint('; --details shows all')}.")
-    for worst, p in _worst(overall, parts).values():
+    for worst, p in _worst(overall, results).values():
         if p > SIGNIFICANT:
             notes.append(f"No slice is worse by {name} than chance explains.")
         if not p <= SIGNIFICANT:
@@ -181,9 +181,9 @@ def _notes(
     if not all(map(is_compared, shown)):
         notes.append(f"{FEW.strip()} not compared with others; {ENOUGH_ROWS} rows would be enough.")
     notes += half_width(overall.metrics.values())
-    if any(part.metrics[metric].if_calibrated for part in [*parts, overall] for metric in metrics):
+    if any(part.metrics[metric].if_calibrated for part in [*results, overall] for metric in metrics):
         notes.append(f"{P} {CORRECTED}")
     for metric in metrics:
-        limited = few_draws(part.metrics[metric].if_calibrated for part in parts)
+        limited = few_draws(part.metrics[metric].if_calibrated for part in results)
         notes += [note for note in limited if note not in notes]
     return notes

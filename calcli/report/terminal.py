@@ -109,7 +109,7 @@ def _folded(table: TextTable, width: int) -> Iterator[TextTable]:
 
 def _room_for_names(widths: Sequence[int], width: int) -> int | None:
     """Return the width at which names break to leave room for other columns; None if that is no help."""
-    room = width - sum(one + GAP for one in widths[1:])
+    room = width - sum(width + GAP for width in widths[1:])
     return room if NAME <= room < widths[0] else None
 
 

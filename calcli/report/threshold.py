@@ -61,9 +61,9 @@ class ThresholdReport(Shown):
         rows_head = f"rows of {self.class_name}" if self.threshold.of_recall else "rows"
         cells[Column(rows_head)] = lambda one: f"{one.rows:,}"
         by, promises = self.threshold.by, self.threshold.found
-        rows = [(ALL if one.value is None else f"{by}={one.value}", one) for one in promises]
+        rows = [(ALL if promise.value is None else f"{by}={promise.value}", promise) for promise in promises]
         title = f"Threshold on the {self._scores}"
-        return [table_of(title, rows, cells, [*self._notes(), *(f"{one}." for one in self.repeats)])]
+        return [table_of(title, rows, cells, [*self._notes(), *(f"{repeat}." for repeat in self.repeats)])]
 
     def headline(self) -> Headline:
         """Return the promises."""

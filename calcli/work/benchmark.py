@@ -98,7 +98,7 @@ def benchmark_files(
 
 def _metrics(trying: BenchmarkSettings, settings: Settings, *, of_answers: bool) -> tuple[str, ...]:
     """Return the metrics asked for, or the usual ones that fit and the costs in use."""
-    risks = [f"bayes_risk:costs={one.name}" for one in settings.costs]
+    risks = [f"bayes_risk:costs={cost.name}" for cost in settings.costs]
     usual = [name for name in DEFAULT_METRICS if not (of_answers and METRICS[name].needs_classes)]
     usual = [*usual, *risks]
     return tuple(metric.text for metric in parse_metrics(settings.metrics or usual, settings.defaults))

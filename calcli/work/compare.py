@@ -164,8 +164,8 @@ def _compared(
 ) -> ComparisonReport:
     for other in systems[1:]:
         require_classes(other, systems[0].classes, systems[0].provenance.path)
-    for left in states_in(systems)[:1]:
-        settings = replace(settings, metrics=compared_metrics(left, settings, plan))
+    for state in states_in(systems)[:1]:
+        settings = replace(settings, metrics=compared_metrics(state, settings, plan))
     systems = as_states(systems, settings, pairing.key, [plan.by] if plan.by else ())
     same = pair(systems, pairing, keep=[name for name in (plan.by, settings.cluster) if name])
     watch = watcher("comparing", sum(system.n_rows for system in same.systems))
@@ -212,9 +212,9 @@ def select_files(
     for sentence in idle_options(settings):
         remark(sentence)
     choosing = parse_metrics(criteria, settings.defaults)
-    shown = parse_metrics(settings.metrics or REPORTED, settings.defaults)
+    measures = parse_metrics(settings.metrics or REPORTED, settings.defaults)
     pairs = paired_by_number(files, files_of(others))
-    every = tuple(dict.fromkeys(metric.text for metric in (*choosing, *shown)))
+    every = tuple(dict.fromkeys(metric.text for metric in (*choosing, *measures)))
     settings = replace(settings, metrics=every, intervals=False, draws=0)
     estimated = [_estimated(file, options, settings, watcher) for _, file, _ in pairs]
     choices, reported = [], {}
@@ -226,7 +226,7 @@ def select_files(
         choices.append(Choice(metric, number, estimated[best], reported[other]))
     folders = (*by_folder([pairs[0][1], pairs[0][2]]), others)  # of one folder only, the pattern tells them
     same = any(same_files([file], [other]) for _, file, other in pairs)
-    return SelectionReport(choices, (folders[0], folders[1]), shown, len(pairs), same)
+    return SelectionReport(choices, (folders[0], folders[1]), measures, len(pairs), same)
 
 
 def _estimated(

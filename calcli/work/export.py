@@ -151,7 +151,7 @@ def export_file(
     classes = known.classes
     if columns and language != "sql":
         raise UsageError(f"--column names columns of SQL; as {language} it takes p")
-    names = list(columns) or (["p"] if len(classes) == 2 else [f"p_{one}" for one in classes])
+    names = list(columns) or (["p"] if len(classes) == 2 else [f"p_{class_name}" for class_name in classes])
     if len(names) != (1 if len(classes) == 2 else len(classes)):
         wanted = (
             f"one, that of {classes[1]}" if len(classes) == 2 else f"{len(classes)}: {', '.join(classes)}"
@@ -223,7 +223,7 @@ def _code(formula: AffineMap | LineMap, language: str, names: list[str], classes
             )
             for j in others
         ]
-        values.append(f"1 / (1 + {' + '.join(f'EXP({one})' for one in odds)}) AS {_identifier(name)}")
+        values.append(f"1 / (1 + {' + '.join(f'EXP({odd})' for odd in odds)}) AS {_identifier(name)}")
     return ",\n".join(values) + "\n"
 
 
@@ -365,7 +365,7 @@ def _onnx(formula: AffineMap | LineMap, classes: Sequence[str]) -> bytes:
         onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, ["rows", width])
         for name in ("p", "calibrated")
     ]
-    used = {name for one in nodes for name in one.input}
+    used = {name for node in nodes for name in node.input}
     tensors = [onnx.numpy_helper.from_array(np.asarray(v), k) for k, v in constants.items() if k in used]
     graph = onnx.helper.make_graph(nodes, "calcli", ends[:1], ends[1:], tensors)
     model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=8)

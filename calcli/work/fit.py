@@ -319,12 +319,12 @@ def _write_cross_validated(fit: Fit, file: str, target: str, options: ReadOption
         )
     labels = options.labels if file.endswith(".npy") else None
     wanted = Wanted(log_probs=cross_validated(fit))
-    done = recalibrate_file(record_of_fit(fit), file, target, replace(options, labels=labels), wanted)
+    written = recalibrate_file(record_of_fit(fit), file, target, replace(options, labels=labels), wanted)
     dealt = deals(fit.settings, fit.predictions) if fit.candidates else 1
     if dealt == 1:
-        return done.notes
+        return written.notes
     note = f"{target} has the first of {dealt} deals of the folds; the metrics are the mean over all of them"
-    return (*done.notes, note)
+    return (*written.notes, note)
 
 
 def _require_characters(predictions: Predictions, fitted: Predictions) -> None:

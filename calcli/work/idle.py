@@ -150,7 +150,7 @@ def _untrained(settings: Settings, calibration: Predictions | None, metrics: Seq
         return ["--calibration-data has no effect: no metric asked for recalibrates"]
     if any("recalibrator" in metric.arguments for metric in metrics) or "cross-validation" in trained:
         return []
-    usual = {one.name: one.default for one in fields(Settings)}
+    usual = {field.name: field.default for field in fields(Settings)}
     given = [declared(Settings)[name] for name in OF_RECALIBRATIONS if getattr(settings, name) != usual[name]]
     return [f"{one.option} has no effect: no metric asked for recalibrates" for one in given]
 

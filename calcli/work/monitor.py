@@ -179,7 +179,7 @@ def _monitored(
 
 def _added(
     before: Streams,
-    parts: Sequence[Predictions],
+    predictionses: Sequence[Predictions],
     watches: Sequence[Watched],
     settings: MonitorSettings,
     state: str,
@@ -187,19 +187,19 @@ def _added(
     """Return the known periods with the periods of the new rows, and the number of rows left out."""
     streams_of_value, out = before, 0
     files = settings.time is None and settings.every is None
-    for one, look in zip(parts, watches, strict=True):
-        known, path = streams_of_value.setdefault(None, []), one.provenance.path
+    for predictionse, look in zip(predictionses, watches, strict=True):
+        known, path = streams_of_value.setdefault(None, []), predictionse.provenance.path
         if files:
-            name = _called(path) if one.provenance.files else f"period {len(known) + 1}"
+            name = _called(path) if predictionse.provenance.files else f"period {len(known) + 1}"
             when = Calendar(
-                [name], np.zeros(one.n_rows if look.counts is None else len(look.counts), np.intp)
+                [name], np.zeros(predictionse.n_rows if look.counts is None else len(look.counts), np.intp)
             )
         else:
-            when = calendar(one, settings, sum(period.rows for period in known))
+            when = calendar(predictionse, settings, sum(period.rows for period in known))
         out += int(np.count_nonzero(when.codes < 0))
-        hashed = sha256(one.provenance.files) if settings.time is None else None
+        hashed = sha256(predictionse.provenance.files) if settings.time is None else None
         _require_new(known, when.names, hashed, path, state, settings)
-        for value, periods in periods_of(one, look, when, settings, known).items():
+        for value, periods in periods_of(predictionse, look, when, settings, known).items():
             streams_of_value.setdefault(value, []).extend(
                 replace(period, sha256=hashed) for period in periods
             )
@@ -207,7 +207,7 @@ def _added(
 
 
 def _require_new(
-    known: Sequence[Period],
+    periods: Sequence[Period],
     names: Sequence[str],
     hashed: str | None,
     path: str,
@@ -215,14 +215,14 @@ def _require_new(
     settings: MonitorSettings,
 ) -> None:
     """Raise an InputError for periods that have come before, or are older than the last one."""
-    if not known or not names:
+    if not periods or not names:
         return
-    owner, last = state or "the stream", known[-1].name
-    same = next((one.name for one in known if hashed is not None and one.sha256 == hashed), None)
-    if same is not None and names[0] not in {one.name for one in known}:
+    owner, last = state or "the stream", periods[-1].name
+    same = next((period.name for period in periods if hashed is not None and period.sha256 == hashed), None)
+    if same is not None and names[0] not in {period.name for period in periods}:
         raise InputError(f"{path} is the same file as that of {same}, which {owner} has; give new rows")
     for name in names:
-        if any(one.name == name for one in known):
+        if any(period.name == name for period in periods):
             mend = "give new rows" if settings.time is None else f"leave out what {owner} has with --since"
             raise InputError(f"{path}: {owner} has the period {name} already; {mend}")
         if settings.time is not None and name < last:

@@ -109,7 +109,7 @@ def _of_two(report: ComparisonReport) -> PlanReport:
         for name, one in overall.differences[0].items()
         if one.margin
     ]
-    return PlanReport(needs, [one.input.path for one in overall.summaries], report.paired)
+    return PlanReport(needs, [summary.input.path for summary in overall.summaries], report.paired)
 
 
 def _of_one(predictions: Predictions, settings: Settings, metric: str, half_width: str) -> PlanReport:

@@ -116,7 +116,7 @@ def plot(
 
     if kind.metrics:
         settings = {"metrics": kind.metrics, **settings}
-    evaluations = {name: evaluation_of(one, labels, settings, idle)[1] for name, one in systems.items()}
+    evaluations = {name: evaluation_of(system, labels, settings, idle)[1] for name, system in systems.items()}
     named = evaluations if several else {system_name(one): one for one in evaluations.values()}
     return draw(name, named, view)
 
@@ -191,7 +191,7 @@ def plot_files(
             predictions = predictions_in([file], options, reader, partial(_needed, kinds, settings))
             watch = watcher(name, predictions.n_rows)
             evaluations[name] = _evaluation(predictions, settings, calibration, kinds, view, watch, standard)
-        inputs = [one.summary.input for one in evaluations.values()]
+        inputs = [evaluation.summary.input for evaluation in evaluations.values()]
         names = [kind.name for kind in kinds]
         if standard:
             names = [*_fitting(_standard(evaluations.values(), view), len(evaluations), remark), *names]
@@ -313,9 +313,9 @@ def _standard(evaluations: Iterable[Evaluation], view: View) -> list[str]:
 def _tell_reading(inputs: Sequence[Input], remark: Remark) -> None:
     """Say how files were read; of many, how the first was, and the doubts about any."""
     few = len(inputs) <= TOLD
-    for n, one in enumerate(inputs):
-        for sentence in one.reading if few or n == 0 else one.doubts:
-            remark(f"{one.path}: {sentence}")
+    for n, input_ in enumerate(inputs):
+        for sentence in input_.reading if few or n == 0 else input_.doubts:
+            remark(f"{input_.path}: {sentence}")
 
 
 def _write(

@@ -62,7 +62,7 @@ def policy_for(
     """
     predictions = read(file, options)
     evaluation = evaluate(predictions, Settings(first_metrics(predictions)))
-    slacks = slack_of(predictions, [one.metric.text for one in evaluation.estimates.values()])
+    slacks = slack_of(predictions, [estimate.metric.text for estimate in evaluation.estimates.values()])
     reading, second = options.given, predictions.classes[-1]
     by_name = predictions.classes not in (("0", "1"), (f"not {second}", second), WRONG_RIGHT)
     if predictions.n_classes == 2 and by_name:
@@ -81,7 +81,7 @@ def policy_for(
         return text, said
     against = against_baseline(baseline, options, pairing, lambda path: read(path, options))
     checked = checked_by(predictions, parse_policy(tomllib.loads(text), "the first policy"), against)
-    if broken := [one.rule for one in checked.outcomes if one.result == "failed"]:
+    if broken := [outcome.rule for outcome in checked.outcomes if outcome.result == "failed"]:
         titles = ", ".join(rule.title for rule in broken)
         said.append(f"{file} is worse than {baseline}: these rules are left as comments: {titles}")
         text = first_policy(evaluation, slacks, AGAINST.keys() - {r.metric.text for r in broken}, reading)
@@ -126,7 +126,7 @@ def first_policy(
     parts = [HEAD.format(path=path, **head)]
     if reading:
         parts.append("".join(["[reading]\n", *(f"{key} = {_toml(it)}\n" for key, it in reading.items())]))
-    estimates = {one.metric.text: one for one in evaluation.estimates.values()}
+    estimates = {estimate.metric.text: estimate for estimate in evaluation.estimates.values()}
     compared = [
         rule if name in against else "".join(f"# {line}\n" for line in rule.splitlines())
         for name, margin in AGAINST.items()
@@ -166,7 +166,7 @@ def _first_rule(name: str, estimate: Estimate, slack: Slack) -> str:
         same = number(slack.constant)
         return f"{today}: no limit for {name}, as the same answer for every row, {same}, would pass\n"
     return "\n".join(
-        ["[[rules]]", today, f'metric = "{name}"', *(f"{key} = {one}" for key, one in limits.items()), ""]
+        ["[[rules]]", today, f'metric = "{name}"', *(f"{key} = {limit}" for key, limit in limits.items()), ""]
     )
 
 

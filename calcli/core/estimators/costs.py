@@ -272,7 +272,7 @@ def parse_cost_word(text: str) -> CostWord | None:
         If the word is known, but what follows it is wrong.
     """
     head, *rest = text.strip().split(":")
-    word: Word | None = next((known for known in get_args(Word) if known == head), None)
+    word: Word | None = next((get_arg for get_arg in get_args(Word) if get_arg == head), None)
     if word is None:
         return None
     if word == "abstain" and len(rest) == 1:
@@ -292,8 +292,8 @@ def with_distinct_names(costs: Sequence[Definition]) -> tuple[Definition, ...]:
     UsageError
         If two still have the same name.
     """
-    times = Counter(one.name for one in costs)
-    renamed = [_fully_named(one) if times[one.name] > 1 else one for one in costs]
+    times = Counter(cost.name for cost in costs)
+    renamed = [_fully_named(cost) if times[cost.name] > 1 else cost for cost in costs]
     name, count = Counter(one.name for one in renamed).most_common(1)[0] if renamed else ("", 0)
     if count > 1:
         raise UsageError(f"{count} of the costs are called {name!r}; rename a file, or leave one out")

@@ -456,12 +456,12 @@ class Simultaneous:
 def joint_covariance(influences: Sequence[Influences], *, paired: bool = True) -> Doubles:
     """Return the (k, k) covariance of estimates, which is 0 for estimates from different units."""
     covariance = np.zeros((len(influences), len(influences)))
-    units = [len(one.of_units) if paired else -n for n, one in enumerate(influences)]
+    units = [len(influence.of_units) if paired else -n for n, influence in enumerate(influences)]
     for number in set(units):
-        places = [n for n, own in enumerate(units) if own == number]
+        places = [n for n, unit in enumerate(units) if unit == number]
         table = np.stack([influences[n].of_units for n in places], axis=1)
         covariance[np.ix_(places, places)] = table.T @ table
-    covariance[np.diag_indices_from(covariance)] += [one.lost for one in influences]
+    covariance[np.diag_indices_from(covariance)] += [influence.lost for influence in influences]
     return covariance
 
 

@@ -281,7 +281,7 @@ class Units:
     def proven(self, rows: int, margin: float, tail: float) -> NDArray[np.bool_]:
         """Return whether samples prove the candidate no worse by a margin, and no better, (2, redraws)."""
         errors = (replace(spread, value=spread.value - truth) for spread, truth in self.drawn(rows))
-        ends = [(one.enough, one.p_below(margin), one.p_above(-margin)) for one in errors]
+        ends = [(error.enough, error.p_below(margin), error.p_above(-margin)) for error in errors]
         return np.array([[enough and p <= tail for p in p_values] for enough, *p_values in ends]).T
 
     def drawn(self, rows: int) -> Iterator[tuple[Spread, float]]:

@@ -194,8 +194,8 @@ class Kept:
     def of(cls, partitions: Sequence[Partition], min_rows: int, units: Units | None) -> Kept:
         """Return the segments of partitions with enough rows, or units, inside and in the rest."""
         cell = np.zeros(len(partitions[0].codes), np.intp)
-        for one in partitions:
-            cell = np.unique(cell * len(one.names) + one.codes, return_inverse=True)[1]
+        for partition in partitions:
+            cell = np.unique(cell * len(partition.names) + partition.codes, return_inverse=True)[1]
         first = np.unique(cell, return_index=True)[1]
         enough = []
         for one in partitions:
@@ -216,12 +216,12 @@ class Kept:
     @property
     def names(self) -> list[str]:
         """Of the segments."""
-        every = [name for one in self.partitions for name in one.names]
+        every = [name for partition in self.partitions for name in partition.names]
         return [name for name, enough in zip(every, self.enough.tolist(), strict=True) if enough]
 
     def rows_of(self, name: str) -> Doubles:
         """Return (n,) 1 for the rows of a segment, else 0."""
-        one = next(one for one in self.partitions if name in one.names)
+        one = next(partition for partition in self.partitions if name in partition.names)
         return (one.codes == one.names.index(name)).astype(np.float64)
 
 

@@ -302,7 +302,7 @@ def assess(
 def _decisions(measured: Measurements, metrics: Iterable[Measure]) -> dict[str, tuple[Decision, ...]]:
     """Return how often each decision was taken, for each of the costs in use."""
     costs = [metric.of(measured).costs for metric in metrics if isinstance(metric, Scored)]
-    return {one.title: tuple(decisions_of(measured, one)) for one in costs if one is not None}
+    return {cost.title: tuple(decisions_of(measured, cost)) for cost in costs if cost is not None}
 
 
 def _findings(
@@ -396,17 +396,17 @@ def evaluate_slices(
     states, path = states_by(predictions, column), predictions.provenance.path
     if states:
         slices = [Slice(column, value) for value in states]
-        parts: Iterable[Predictions] = (predictions_of(state, path) for state in states.values())
+        predictionses: Iterable[Predictions] = (predictions_of(state, path) for state in states.values())
     else:
         predictions = counted(predictions)
         slices, numbers = slice_numbers(predictions, column)
-        parts = select_each(predictions, numbers)
+        predictionses = select_each(predictions, numbers)
         if not settings.metrics:
             metrics = [one.metric for one in whole.estimates.values() if not one.metric.entry.family.fits]
             settings = replace(settings, metrics=tuple(metric.text for metric in metrics))
     if settings.draws:
         settings = replace(settings, draws=max(settings.draws, enough_draws(len(slices))))
-    for part, rows in zip(slices, parts, strict=True):
+    for part, rows in zip(slices, predictionses, strict=True):
         try:
             evaluation = evaluate(rows, settings, calibration=calibration)
         except InputError as fault:

@@ -200,8 +200,8 @@ class Measurements:
         if cells is None or rows.n_classes != 2 or rows.of_answers or cells.weight is not None:
             return None
         scores, labels = cells.spaced(MOST_FITTED)
-        given = ArrayScores(scores, "probs", rows.scores.kind_reason)
-        return Predictions(given, labels, rows.classes, provenance=rows.provenance)
+        array_scores = ArrayScores(scores, "probs", rows.scores.kind_reason)
+        return Predictions(array_scores, labels, rows.classes, provenance=rows.provenance)
 
     def outcomes_of(self, lens: str, size: int) -> tuple[str, ...]:
         """Return the names of the outcomes of a lens, of classes and groups by what they are called."""

@@ -70,19 +70,19 @@ def _state(
             "need rows; ask for another metric as well, such as log_loss"
         )
     needs = [*needs_of_report(rows, settings, summable, SECTIONS), *([Sampled()] if sampled else [])]
-    whole = collect(rows, settings, needs, watch, keys=keys, by=by, summed=summed)
+    state = collect(rows, settings, needs, watch, keys=keys, by=by, summed=summed)
     settings = replace(settings, metrics=tuple(metric.text for metric in summable))
-    columns = by if whole.rows is None else ()
-    return replace(whole, slices={name: _slices(rows, name, settings, keys) for name in columns})
+    columns = by if state.rows is None else ()
+    return replace(state, slices={name: _slices(rows, name, settings, keys) for name in columns})
 
 
 def _slices(rows: Predictions, column: str, settings: Settings, keys: RowKeys) -> dict[str, State]:
     """Return a state of the rows of every value of a column, numbered like all rows, without a sample."""
     slices, numbers = slice_numbers(rows, column)
     states = {}
-    for number, (one, part) in enumerate(zip(slices, select_each(rows, numbers), strict=True)):
+    for number, (slice_, part) in enumerate(zip(slices, select_each(rows, numbers), strict=True)):
         part_keys = keys.among(part, np.flatnonzero(numbers == number))
-        states[one.value] = as_slice(_state(part, settings, part_keys, sampled=False), str(one))
+        states[slice_.value] = as_slice(_state(part, settings, part_keys, sampled=False), str(slice_))
     return states
 
 

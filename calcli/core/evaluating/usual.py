@@ -50,10 +50,10 @@ def _of_probabilities(predictions: Predictions, settings: Settings | None) -> tu
     sampled = not predictions.has_rows or is_sampled(predictions, settings or Settings())
     names = ["log_loss", "normalized_log_loss", "brier", "normalized_brier"]
     names += ["accuracy", *([] if predictions.of_answers else ["normalized_error_rate"])]
-    for one in settings.costs if settings else ():
-        names += [f"bayes_risk:costs={one.name}", f"normalized_bayes_risk:costs={one.name}"]
+    for cost in settings.costs if settings else ():
+        names += [f"bayes_risk:costs={cost.name}", f"normalized_bayes_risk:costs={cost.name}"]
     if settings and settings.decision_column is not None:
-        for called in [one.name for one in settings.costs] or ["zero-one"]:
+        for called in [cost.name for cost in settings.costs] or ["zero-one"]:
             names += [f"expected_cost:costs={called}", f"normalized_expected_cost:costs={called}"]
     skipped = []
     if classes > 5:
@@ -85,6 +85,6 @@ def _of_outcomes(predictions: Predictions, settings: Settings | None) -> list[st
     names = ["accuracy", "kappa", "mcc", "balanced_accuracy"]
     if predictions.n_classes == 2:
         names += ["precision", "recall", "specificity", "f1"]
-    for one in settings.costs if settings and settings.decision_column else ():
-        names += [f"expected_cost:costs={one.name}", f"normalized_expected_cost:costs={one.name}"]
+    for cost in settings.costs if settings and settings.decision_column else ():
+        names += [f"expected_cost:costs={cost.name}", f"normalized_expected_cost:costs={cost.name}"]
     return names

@@ -329,14 +329,14 @@ def checked(owner: type[Any], given: Mapping[str, Any], spelling: Spelling) -> d
     UsageError
         If a setting is unknown, or its value is wrong.
     """
-    known = declared(owner)
-    unknown = [name for name in given if name not in known]
+    settings = declared(owner)
+    unknown = [name for name in given if name not in settings]
     if unknown:
         what = "argument" if spelling == "keyword" else spelling
-        turned = [one.removeprefix("no_") for one in unknown if one.removeprefix("no_") in known]
-        mend = f"write {turned[0]}=False" if turned else f"expected some of {', '.join(known)}"
+        turned = [one.removeprefix("no_") for one in unknown if one.removeprefix("no_") in settings]
+        mend = f"write {turned[0]}=False" if turned else f"expected some of {', '.join(settings)}"
         raise UsageError(f"unknown {what} {', '.join(unknown)}; {mend}")
-    return {name: known[name].checked(value, spelling) for name, value in given.items()}
+    return {name: settings[name].checked(value, spelling) for name, value in given.items()}
 
 
 def documented(owner: type[Any] | None = None, *names: str) -> Callable[[F], F]:
@@ -352,10 +352,10 @@ def documented(owner: type[Any] | None = None, *names: str) -> Callable[[F], F]:
 
     def described(it: F) -> F:
         of = owner or it
-        known = declared(of)
+        settings = declared(of)
         before, _, after = (it.__doc__ or "").partition(f"{{{of.__name__}}}")
         indent = before.rpartition("\n")[2]
-        lines = [line for name in names or known for line in known[name].described()]
+        lines = [line for name in names or settings for line in settings[name].described()]
         it.__doc__ = before + f"\n{indent}".join(lines) + after
         return it
 

@@ -245,7 +245,7 @@ def written(value: Any) -> str:
 
 def expressed(entry: Entry, arguments: Mapping[str, Any]) -> list[str]:
     """Return the parts of a canonical expression: the name, and arguments other than their default."""
-    changed = [key for key, one in entry.arguments.items() if arguments[key] != one.default]
+    changed = [key for key, argument in entry.arguments.items() if arguments[key] != argument.default]
     texts = {key: getattr(arguments[key], "nested", None) or written(arguments[key]) for key in changed}
     return [entry.name, *(f"{key}={text}" for key, text in texts.items())]
 

@@ -242,7 +242,7 @@ def parse_methods(texts: Iterable[str], defaults: Mapping[str, Any] | None = Non
 
 def _parse(
     form: Callable[[AnyEntry, Mapping[str, Any], str], AnyExpression],
-    known: Mapping[str, AnyEntry],
+    any_entries: Mapping[str, AnyEntry],
     text: str,
     defaults: Mapping[str, Any],
 ) -> AnyExpression:
@@ -262,14 +262,14 @@ def _parse(
     UsageError
         If the name, an argument or a value is unknown; the nearest name is suggested.
     """
-    word, *given = meant(text.strip(), known.values()).split(":")
-    text = ":".join([word if word in known else meant(word, known.values()), *given])
+    word, *given = meant(text.strip(), any_entries.values()).split(":")
+    text = ":".join([word if word in any_entries else meant(word, any_entries.values()), *given])
     name, *pairs = text.split(":")
     try:
-        entry = known[name]
+        entry = any_entries[name]
     except KeyError:
-        kind = next(iter(known.values())).kind
-        other = f" ({other_thing(name)})" if other_thing(name) else nearest_name(name, known)
+        kind = next(iter(any_entries.values())).kind
+        other = f" ({other_thing(name)})" if other_thing(name) else nearest_name(name, any_entries)
         raise UsageError(f"unknown {kind} {name!r}{other}; `calcli explain` lists them all") from None
     arguments = entry.defaults
     free = [key for key, argument in entry.arguments.items() if not argument.own]
@@ -353,7 +353,7 @@ def _of_member(pair: str, part: str) -> bool:
 
 def _parse_all(
     form: Callable[[AnyEntry, Mapping[str, Any], str], AnyExpression],
-    known: Mapping[str, AnyEntry],
+    any_entries: Mapping[str, AnyEntry],
     texts: Iterable[str],
     defaults: Mapping[str, Any],
 ) -> list[AnyExpression]:
@@ -368,7 +368,7 @@ def _parse_all(
     faults = []
     for text in texts:
         try:
-            parsed = _parse(form, known, text, defaults)
+            parsed = _parse(form, any_entries, text, defaults)
             different.setdefault(str(parsed), parsed)
         except UsageError as fault:
             faults.append(str(fault))
@@ -411,7 +411,7 @@ def nearest_name(name: str, known: Iterable[str]) -> str:
     """
     known, wanted = list(known), plain_word(name)
     errors = {other: _typing_errors(wanted, plain_word(other)) for other in known}
-    nearest = min(errors, key=lambda other: errors[other], default="")
+    nearest = min(errors, key=lambda error: errors[error], default="")
     if nearest and errors[nearest] <= min(len(wanted) // 2, 1 + (len(wanted) >= LONG_NAME)):
         return f", did you mean {nearest!r}"
     words = [word for word in re.split("[-_]", name.lower()) if word in known]

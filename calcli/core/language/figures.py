@@ -292,8 +292,8 @@ def standard_names(
     if lens == "class-wise":
         return [kind.of_classes for kind in fitting if kind.of_classes]
     scores = [kind.name for kind in fitting if kind.one_score]
-    others = [kind.name for kind in fitting if not kind.one_score]
-    return scores + (others if lens in (AUTO_LENS, "top-1") and region == "all" else [])
+    names = [kind.name for kind in fitting if not kind.one_score]
+    return scores + (names if lens in (AUTO_LENS, "top-1") and region == "all" else [])
 
 
 def _lists(example: str) -> Values:

@@ -93,7 +93,7 @@ class Schemas:
         if origin is Literal:
             return {"enum": list(arguments)}
         if origin is tuple and arguments[-1] is not Ellipsis:
-            places = [self.of(one) for one in arguments]
+            places = [self.of(argument) for argument in arguments]
             return {"type": "array", "prefixItems": places, "items": False, "minItems": len(places)}
         if origin in (list, tuple, Sequence):
             return {"type": "array", "items": self.of(arguments[0])}
@@ -102,7 +102,7 @@ class Schemas:
         return self._named(kind)
 
     def _any(self, kinds: Sequence[Any]) -> dict[str, Any]:
-        return self.of(kinds[0]) if len(kinds) == 1 else {"anyOf": [self.of(one) for one in kinds]}
+        return self.of(kinds[0]) if len(kinds) == 1 else {"anyOf": [self.of(kind) for kind in kinds]}
 
     def _named(self, kind: Any) -> dict[str, Any]:
         name = (kind.of if isinstance(kind, Fields) else kind).__name__
@@ -125,7 +125,7 @@ class Schemas:
         if not (is_dataclass(kind) or is_typeddict(kind)):
             raise TypeError(f"no schema for {kind}")
         types = get_type_hints(kind, include_extras=True)
-        names = [one.name for one in fields(kind)] if is_dataclass(kind) else list(types)
+        names = [field.name for field in fields(kind)] if is_dataclass(kind) else list(types)
         optional = {name for name in names if get_origin(types[name]) is NotRequired}
         optional |= getattr(kind, "__optional_keys__", set())
         said = _descriptions(kind)

@@ -156,11 +156,11 @@ def plain_json(text: str) -> str:
 def brief(record: Any) -> str:
     """Return the call that makes a dataclass, with what differs from its defaults."""
     given = []
-    for one in fields(record):
-        value = getattr(record, one.name)
-        usual = one.default if one.default_factory is MISSING else one.default_factory()
+    for field in fields(record):
+        value = getattr(record, field.name)
+        usual = field.default if field.default_factory is MISSING else field.default_factory()
         if value != usual:
-            given.append(f"{one.name}={value!r}")
+            given.append(f"{field.name}={value!r}")
     return f"{type(record).__name__}({', '.join(given)})"
 
 

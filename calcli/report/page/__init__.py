@@ -145,9 +145,9 @@ def _albums(pictures: Sequence[Picture]) -> dict[str, list[Picture]]:
 
 def _headline(title: str, head: Headline) -> str:
     numbers = "".join(
-        f"<div><dt>{_text(one.name)}</dt><dd><b>{_text(one.value)}</b>"
-        f"<span>{_text(one.beside)}</span></dd></div>"
-        for one in head.numbers
+        f"<div><dt>{_text(number.name)}</dt><dd><b>{_text(number.value)}</b>"
+        f"<span>{_text(number.beside)}</span></dd></div>"
+        for number in head.numbers
     )
     words = [
         f"<h1>{_text(title)}</h1>",

@@ -244,8 +244,8 @@ def null_distributions(
     Outcomes are drawn from the scores and summed between the cuts of each error; errors with few cuts share
     the draws.
     """
-    here, known = rng.bit_generator.state, [one.limit(problem) for one in errors]
-    drawing = [one for one, limit in zip(errors, known, strict=True) if limit is None]
+    here, known = rng.bit_generator.state, [error.limit(problem) for error in errors]
+    drawing = [error for error, limit in zip(errors, known, strict=True) if limit is None]
     filled = {one: distinct(one.cuts(problem)) for one in drawing}
     few = {cuts.tobytes(): cuts for cuts in filled.values() if draws * len(cuts) <= HELD}
     shared = dict(zip(few, outcome_sums(problem, [*few.values()], draws, rng), strict=True)) if few else {}
@@ -263,13 +263,13 @@ def null_distributions(
             )
         )
         drawn = [
-            error.of(problem, replace(observed, outcome=segment_sums(one[batch], places)))
-            for one in sums
-            for batch in batches(len(one), len(places), HELD)
+            error.of(problem, replace(observed, outcome=segment_sums(sum_[batch], places)))
+            for sum_ in sums
+            for batch in batches(len(sum_), len(places), HELD)
         ]
         return compare(float(error.of(problem, observed)), np.concatenate(drawn), error.rounding)
 
-    return [null(one) if limit is None else limit for one, limit in zip(errors, known, strict=True)]
+    return [null(error) if limit is None else limit for error, limit in zip(errors, known, strict=True)]
 
 
 def parted(measure: Measure, said: str, min_rows: int) -> Binning:

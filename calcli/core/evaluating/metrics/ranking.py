@@ -704,7 +704,7 @@ def _masses(measured: Measurements) -> tuple[Any, Any]:
     whole = units.weights(rows.weights)
     of_class = [units.sums(1.0 * (rows.labels == k), weights) for k in range(rows.n_classes)]
     mass_of_class, rest = (
-        np.array([[one.sum(), np.square(one).sum()] for one in sums]).T
+        np.array([[sum_.sum(), np.square(sum_).sum()] for sum_ in sums]).T
         for sums in (of_class, [whole - one for one in of_class])
     )
     return mass_of_class, rest
@@ -715,4 +715,4 @@ def _rarer(measured: Measurements, outcome: Array) -> float:
     rows, units = measured.predictions, measured.units
     weights = np.ones(rows.n_rows) if rows.weights is None else rows.weights
     sums = (units.sums(1.0 * side, weights) for side in (outcome, ~outcome))
-    return min(float(of_equal_weight(one.sum(), np.square(one).sum())) for one in sums)
+    return min(float(of_equal_weight(sum_.sum(), np.square(sum_).sum())) for sum_ in sums)
