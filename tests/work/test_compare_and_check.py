@@ -76,7 +76,7 @@ def test_a_plan_says_what_the_comparison_says(capsys):
     losses = -log_softmax(logits, axis=1)[np.arange(len(frame)), frame["label"]]
     (need,) = calcli.plan(OLD, half_width=0.01).to_dict()["needs"]
     rows = (norm.ppf(0.975) * losses.std(ddof=1) / 0.01) ** 2
-    assert need["rows_for_width"] == math.ceil(rows)
+    assert rows < need["rows_for_width"] < 1.5 * rows  # which half of the intervals keep, not four in five
 
 
 @pytest.mark.parametrize(
