@@ -25,7 +25,7 @@ import pytest
 from typer.main import get_command
 
 from calcli.cli.main import CHECK_FAILED, FINE, WRONG, app_of
-from calcli.core.language.declaring import Setting, declared
+from calcli.core.language.declaring import Setting, as_option, declared
 from calcli.core.language.entries import Tier
 from calcli.core.language.figures import FIGURES
 from calcli.core.language.methods import METHODS
@@ -34,6 +34,7 @@ from calcli.core.language.settings import Settings
 from calcli.core.language.version import __version__
 from calcli.guide import PAGES, summary
 from calcli.io.layouts import LAYOUTS
+from calcli.io.reading.weights import WEIGHTS
 from tests import picture
 from tests.forked import put_shim
 
@@ -178,6 +179,17 @@ def tables() -> dict[str, str]:
         "settings": markdown("| keyword | option | key of a policy | default | what it says |", *settings),
         "layouts": markdown(
             "| layout | scores | labels |", *((one.name, one.scores, one.labels) for one in LAYOUTS)
+        ),
+        "weights": markdown(
+            "| weight | what is seen | options that settle it |",
+            *(
+                (
+                    f"{one.worth:+g}",
+                    one.meaning,
+                    ", ".join(f"`{name}`" for name in map(as_option, one.option.split())),
+                )
+                for one in WEIGHTS.values()
+            ),
         ),
         "pages": markdown("| page | |", *pages),
         "action": yaml(

@@ -28,8 +28,8 @@ from calcli.io.messages import STDIN, Place, answered, refuse_given, shown_in, t
 from calcli.io.options import ReadOptions
 from calcli.io.places.paths import AnyPath, parts_of_pattern, path_of, without_secrets
 from calcli.io.reading import find
+from calcli.io.reading.checks import CheckedScores, Judged, judge_kind
 from calcli.io.reading.classes import classes_of, refuse_sorted
-from calcli.io.reading.kinds import CheckedScores, Judged, judge_kind
 from calcli.io.saved.states import is_state, load_state
 from calcli.io.tables.source import SomeScores, Source, without_rows
 

@@ -3,60 +3,18 @@
 from __future__ import annotations
 
 import re
+import tomllib
 import unicodedata
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence, Set
 from functools import cache
+from importlib.resources import files
 
 from calcli.core.data.predictions import Kind
 
-# parts of a name say what it is; a label is known by its whole name
-WORDS = {
-    "score": r"llrs?|p|probs?|probas?|probab\w+|scores?|scored|conf|confidences?|confian\w+|cert|certainty|"
-    r"likelihood|logp|logprobs?|wahrscheinlich\w*|logits?|logodds|margin|risk|pred\w*|y?hat|oof|outputs?|softmax|"
-    r"sigmoid|raw\w*|resps|estimate|fitted|msp|cats|概率|確率|확률|вероятн\w*",
-    "logit": r"logits?|logodds|margin|raw\w*|resps|scores?|pred\w*|outputs?|ll|llrs?|loglik\w*|decision",
-    "logarithm": r"log|logs|logp|logprobs?|ll|loglik\w*",
-    "percent": r"probs?|probas?|probab\w+|conf|confidences?|pct|percent\w*|certainty|likelihood",
-    "confidence": r"conf|confidences?|cert|certainty|sure|msp|correct|right",
-    "truth": r"y?(true|truth)(label|class|y|target|text)?|y(test|val|train)|groundtruth\w*|gt|"
-    r"gold(label|answer)?|actuals?(label|class)?|human(label|annotation)?|targets?|expected|reference|"
-    r"targs?|labelids?|wahrheit",
-    "label": r"labels?|class(es)?|y|outcomes?|response|obs|observed|observation|answer\w*|annotation|"
-    r"event|category|(class)?label(id|idx|index|name|s)?|indexedlabel|etiqueta|etiquette|etichetta|"
-    r"klasse|clase|classe|标签|类别|ラベル|метка|класс",
-    "prediction": r"pred\w*|prev\w*|y?hat|guess\w*|argmax|top|index|idx|i|winner|scored|likely|"
-    r"decision|decided|assigned|model|llm|ocr|rec|recogni[sz]ed|vorhersage\w*|预测|予測|예측|предсказ\w*",
-    "right": r"correct\w*|right|acc|accuracy|match\w*|hits?|em|exact|success|solved|resolved|pass\w*|"
-    r"verdict|graded?|ok|tp",
-    "text": r"text|word|transcription",
-    "derived": r"std|sd|se|stderr|stdev|sigma|var|variance|lo|hi|low|high|lower|upper|lb|ub|ci|q|"
-    r"quantile|rank|thr\w*|cutoff|weights?|entropy|uncertain\w*|epistemic|aleatoric|time|latency|"
-    r"seconds|folds?|loss|nll|brier|err|error|pvalues?|pvals?",
-    "made": r"cal\w*|raw|scaled|old|new|adj\w*|temp\w*|platt|iso\w*|smooth\w*|norm\w*|clip\w*|mean|"
-    r"avg|median|max|min|pct|percent|log|logits?|transformed|one|minus|inverse",
-    "system": r"models?|method|classifier|fold|run|seed|pass|system|sys|v|version|member|tree|epoch|"
-    r"step",
-    "class": r"labels?|class|cls",
-    "not": r"not|non|no|neg|negative|error|wrong|incorrect|false|0",
-    "yes": r"1|true|yes|pos|positive|right",
-    "vector": r"embeddings?|embed|features?|hidden|ids|tokens?|mask|pixels?|values|bbox|boxes|"
-    r"attention|vector",
-}
-PATTERNS = {what: re.compile(words) for what, words in WORDS.items()}
-NAMES = {  # whole names, written as `plain_name`
-    "confidence": r"(\w+_)?(confidence|certainty)s?(_(score|level|value|percent|pct))?|conf(_score)?|"
-    r"(\w+_)?conf|(p|prob|probability)_(of_being_)?(correct|right|true)|(correct|right|true)_(p|prob|probability)"
-    r"|(max|top|top_?1|predicted|answer)_(softmax_)?prob(ability)?|msp|(confidence|conf)_(self|verbali[sz]ed)",
-    "outcome": r"(is_)?(correct|right|passed|pass|success|successful|solved|resolved|acc|accuracy|"
-    r"exact_match|em|score|grade|graded?|verdict|reward|rating)|(score|scores|metrics?)_.+",
-    "answer": r"response|output|answer|model_answer|verdict|judge",
-    "question": r"(sample|question|doc|item|example|instance|task|prompt|case|test|native)?_?(id|idx|uid)",
-    "class": r"labels?|class(es)?|classname|names?|displaynames?|category|categories|values?|"
-    r"tag(name)?s?|tokens?",
-    "its score": r"scores?|probs?|probas?|probability|probabilities|confidences?|logprobs?",
-    "no scores": r".*(embedding|embeddings|embed|features?|vector|hidden|hidden_states?|input_ids|tokens?|"
-    r"token_ids|token_type_ids|attention_mask|pixel_values|bbox|boxes|choices|references|(filtered_)?resps)",
-}
+_TABLES = tomllib.loads(files("calcli.io").joinpath("words.toml").read_text("utf-8"))
+ROLES = {role: frozenset(words.split()) for role, words in _TABLES["roles"].items()}
+PATTERNS = {what: re.compile(words) for what, words in _TABLES["patterns"].items()}
+NAMES: dict[str, str] = _TABLES["names"]
 MISSING_NAMES = ("", "nan", "none", "null", "<na>")
 NOT_AVAILABLE = ("na", "n/a", "#n/a")  # missing if it is none of the classes that are named
 MISSING_NUMBERS = (-1, -100, 255)  # what segmentation and language models mark ignored rows with
@@ -75,10 +33,7 @@ CUSTOM = BARE | _sides(  # is 0 or 1 by custom
     "ok fraud,legit fraudulent,stayed churned,retained churn,normal attack,normal anomaly,paid default,"
     "good bad,control case,alive dead,survived died,healthy sick,loss win,b m,rejected approved"
 )
-CUSTOMARY = frozenset(CUSTOM) | {"neutral", "entailment", "contradiction"}  # names of classes alone
-GRADES = frozenset(
-    ["i", "c", "incorrect", "correct", "wrong", "right"]
-)  # words for what is right and nothing else
+GRADES = frozenset(("i", "c", "incorrect", "correct", "wrong", "right"))  # of what is right and nothing else
 BETWEEN = re.compile(  # words of a name, not digits of a number
     r"(?<=[^\W\d_])[\s_.\-]+(?=[^\W_])|(?<=[^\W_])[\s_.\-]+(?=[^\W\d_])"
 )
@@ -151,14 +106,6 @@ def missing_words(classes: Iterable[str] = ()) -> tuple[str, ...]:
     named = {one.strip().lower() for one in classes}
     words = (*MISSING_NAMES, *NOT_AVAILABLE) if len(named) > 1 else MISSING_NAMES
     return tuple(word for word in words if word not in named)
-
-
-def alike(one: str, other: str) -> bool:
-    """Tell whether two words differ in their ending alone, as churn and churned."""
-    common = next(
-        (n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other))
-    )
-    return one == other or (common >= 5 and common > 0.55 * min(len(one), len(other)))
 
 
 def plain_text(value: object, missing: Container[str] = ()) -> str:
@@ -265,3 +212,69 @@ def natural_order(names: Sequence[str]) -> list[int]:
     if not differ_in_numbers(names):
         return list(range(len(names)))
     return sorted(range(len(names)), key=lambda i: natural_key(names[i]))
+
+
+@cache
+def event(name: str) -> tuple[str, ...]:
+    """Return the words of a label's name but for words that say that it is a label."""
+    return tuple(
+        one
+        for one in tokens(name)
+        if one not in ROLES["truth"] | ROLES["label"] | ROLES["hint"] | ROLES["prediction"]
+    )
+
+
+@cache
+def scored_event(name: str) -> tuple[str, ...]:
+    """Return the words of a score's name but for words that say that it is a score."""
+    said = (
+        ROLES["probability"]
+        | ROLES["score"]
+        | ROLES["system"]
+        | ROLES["filler"]
+        | ROLES["logit"]
+        | ROLES["logarithm"]
+        | ROLES["prediction"]
+        | ROLES["truth"] - {"true"}
+    )
+    return tuple(one for one in tokens(name) if one not in said)
+
+
+def similar(one: str, other: str) -> bool:
+    """Tell whether two words are the same but for their endings: churn, churned; bankrupt, bankruptcy."""
+    short = min(len(one), len(other))
+    common = next((n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), short)
+    return one == other or (common >= 3 and common >= 0.6 * short and (common >= 4 or common == short))
+
+
+def overlap(words: Iterable[str], others: Iterable[str]) -> bool:
+    """Tell whether a word of one name is similar to one of another, or both names are one word."""
+    words, others = tuple(words), tuple(others)
+    alike = any(similar(a, b) for a in words for b in others)
+    return alike or bool(words and others and "".join(words) == "".join(others))
+
+
+def part_of_data(name: str) -> str:
+    """Return the part of the data that a name says, as train or val; "" if none or several."""
+    parts = {PARTS[one] for one in tokens(name) if one in PARTS}
+    return parts.pop() if len(parts) == 1 else ""
+
+
+def sides(values: Set[str], names: Sequence[str] = ()) -> tuple[list[str], bool]:
+    """Return two values, the one that is positive last, and whether custom or metadata say so."""
+    ordered = [plain_text(one) for one in names]
+    known = sorted(values, key=str)
+    if len(ordered) == 2 and values <= {*ordered}:
+        return ordered, True
+    if customary(values):
+        return sorted(known, key=CUSTOM.__getitem__), True
+    for one, other in ((a, b) for a in known for b in known if a != b):
+        words = tokens(other)
+        if words and words[0] in ROLES["negation"] and words[1:] == tokens(one):
+            return [other, one], True
+        if one in ("no", "0", "none", "n"):
+            return [one, other], True
+    try:
+        return sorted(known, key=float), True
+    except ValueError:
+        return known, False

@@ -211,7 +211,7 @@ def test_options_reach_the_wrapped_method(run, digits):
 
 def test_probabilities_are_not_fitted_as_logits(run, sample):
     done = run("fit", sample / "digits_forest_calibration.parquet", "-m", "temperature", "--kind", "logits")
-    assert "as logits of the classes, labels in label: the rows sum to 1" in sentence(done)
+    assert "has probabilities, which --kind takes for logits" in sentence(done)
 
 
 def test_raw_logits_and_then_probabilities(run, digits, sample, tmp_path):

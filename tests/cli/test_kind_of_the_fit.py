@@ -17,7 +17,7 @@ PERCENT = np.append(np.linspace(60, 1.5, FIRST), np.linspace(0.99, 0.1, 120 - FI
 AS_TOLD = {  # what is stored, and how it is known for that
     "logits": (LOGITS, "score", ("--kind", "logits")),
     "percent": (PERCENT, "prob", ("--kind", "percent")),
-    "log-probs": (np.log(1 - PROBS), "score", ("--kind", "log-probs")),
+    "log-probs": (np.log(PROBS), "score", ("--kind", "log-probs")),
 }
 
 

@@ -107,7 +107,7 @@ def test_a_figure_is_whole_or_the_old_one(run, tmp_path, monkeypatch):
 def mixture(run, tmp_path):
     """Return files of uncalibrated predictions and of their true posteriors."""
     files = tmp_path / "wrong.csv", tmp_path / "truth.csv"
-    options = ("--intercept", 1, "--slope", 1, "--rows", 500, "-o", files[0], "--posteriors", files[1])
+    options = ("--intercept", 1, "--slope", -1, "--rows", 500, "-o", files[0], "--posteriors", files[1])
     assert run("simulate", "mixture", *options, "-q").status == 0
     return files
 

@@ -156,7 +156,7 @@ def test_csv_without_a_header(tmp_path):
     ("table", "message"),
     [
         ("id,prob_a,prob_b\nx1,0,1\nx2,1,0\n", "no label column: found id, prob_a, .* --label-column"),
-        ("label,class,prob_a,prob_b\na,b,0,1\nb,a,0,1\n", "2 columns that may be the labels: label, class"),
+        ("label,class,prob_a,prob_b\na,b,0,1\nb,a,0,1\n", r"which column is the label\?"),
         ("label,prob_a,prob_a\n0,0,0\n", "more than one column named prob_a; rename"),
         ("label,x,z\n0,0,0\n", "no score columns: found label, x, z"),
     ],
@@ -240,7 +240,7 @@ def test_labels_in_numpy_files(labels, message, tmp_path):
         ),
         (["a", None, "b"], r"t.parquet: row 1 has no label \(null"),
         ([0, None, 1], r"t.parquet: row 1 has no label \(nan"),
-        ([1, 2, 1], "nothing says which of prob_a, prob_b is that of 1 in label"),
+        ([1, 2, 1], "nothing says the order of the classes a, b"),
         (
             [[0, 1], [1, 1], [0, 0]],
             "label column label holds lists|has no label column|holds no labels for",
@@ -286,11 +286,9 @@ def test_options_that_do_not_fit(tmp_path):
     refused(path, "--weights x: .*t.npy has no columns", weights="x")
     refused(path, "--classes names 2 classes .a, b., but .*t.npy has scores for 3", classes=("a", "b"))
     np.savez(tmp_path / "t.npz", a=[[0.5, 0.5]], b=[0])
-    refused(
-        tmp_path / "t.npz", "t.npz has no score columns: found|b is 0 in every row|is not named as a score"
-    )
+    refused(tmp_path / "t.npz", "which array holds the labels|cannot be read as predictions")
     refused(tmp_path / "t.npz", '--scores: .*t.npz has no array "c"; it has a, b', scores="c")
-    refused(tmp_path / "t.npz", "t.npz has no|is not named", scores="a")
+    refused(tmp_path / "t.npz", "which array holds the labels|cannot be read as predictions", scores="a")
     refused(tmp_path / "t.npz", '--weights: .*t.npz has no array "w"', scores="a", labels="b", weights="w")
     np.savez(tmp_path / "t.npz", a=["x", "y"], b=[0, 1])
     refused(
@@ -424,9 +422,9 @@ def test_threads_of_the_csv_parser_hold_nothing_of_python(data, monkeypatch):
 def test_columns_beyond_number_are_told_by_some(monkeypatch):
     row = {"label": 0} | {f"confidence ({n})": [n / 2400, 1 - n / 2400] for n in range(1200)}
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO((json.dumps(row) + "\n").encode())))
-    with pytest.raises(InputError, match="columns that may be the scores") as told:
+    with pytest.raises(InputError, match=r"which columns are the scores\?") as told:
         read("-")
-    assert "calcli evaluate - --scores 'confidence (5)'; and so on" in str(told.value)
+    assert str(told.value).count("calcli evaluate - --scores 'confidence (") == 3
     assert len(str(told.value)) < 2000
 
 
@@ -442,7 +440,7 @@ def test_a_command_for_the_parts_of_a_folder_names_it(tmp_path):
         part = tmp_path / f"class={name}"
         part.mkdir()
         (part / "0.csv").write_text(f"label,rf_prob,lr_prob\n{int(name == 'a')},0.3,0.6\n")
-    with pytest.raises(InputError, match=f"calcli evaluate {tmp_path} --scores rf_prob; "):
+    with pytest.raises(InputError, match=f"calcli evaluate {tmp_path} --scores rf_prob\n"):
         read(tmp_path)
 
 

@@ -197,7 +197,7 @@ def test_ranks_of_text_beside_numbers(tmp_path):
 def test_ranks_of_one_score(ranks, tmp_path):
     lines = [f"{rank},0.9,{rank}" for rank in ranks.split(",")]
     (tmp_path / "t.csv").write_text("\n".join(["y,prob_0,index_0", *lines]) + "\n")
-    refused(tmp_path / "t.csv", "cannot be read as predictions|holds no labels for|has no label column")
+    refused(tmp_path / "t.csv", "nothing says whether prob_0 is of b")
 
 
 def test_addresses_with_nul():
@@ -231,7 +231,7 @@ def vectors_file(folder, rows):
 def test_confidences_that_are_text(tmp_path):
     rows = [{"certainty": "1.0", "is_correct": right} for right in ("correct", "incorrect")]
     (tmp_path / "t.json").write_text(json.dumps(rows))
-    refused(tmp_path / "t.json", "has no label column|cannot be read as predictions", confidence="is_correct")
+    refused(tmp_path / "t.json", "holds no labels for certainty", confidence="is_correct")
 
 
 def test_shapes_that_are_flags(tmp_path):

@@ -102,7 +102,7 @@ def test_samples_without_a_score_are_refused_and_counted(tmp_path):
 def test_one_of_several_scorers_is_chosen_by_name(tmp_path):
     grades = np.linspace(0, 1, 20).tolist()
     path = deflated(tmp_path / "run.eval", {"status": "success"}, samples(["C", "I"] * 10, judge=grades))
-    with pytest.raises(InputError, match=r"--score match.*--score judge"):
+    with pytest.raises(InputError, match=r"(?s)--score match.*--score judge"):
         read(path)
     judged = read(path, ReadOptions(score="judge"))
     assert judged.provenance.outcomes == "grades"
@@ -189,7 +189,7 @@ def test_results_of_deepeval(tmp_path):
     ]  # fmt: skip
     path = tmp_path / "run.json"
     path.write_text(json.dumps({"testCases": cases, "conversationalTestCases": []}))
-    with pytest.raises(InputError, match=r"--score success.*--score 'Answer Relevancy'"):
+    with pytest.raises(InputError, match=r"(?s)--score success.*--score 'Answer Relevancy'"):
         read(path)
     assert evaluate(read(path, ReadOptions(score="success"))).estimates["accuracy"].value == 0.75
     graded = read(path, ReadOptions(score="Answer Relevancy"))

@@ -336,7 +336,7 @@ def test_a_later_row_may_show_that_they_are_logits(tmp_path):
     frame = pd.DataFrame(scores, columns=[f"score_{name}" for name in CLASSES])
     frame.to_csv(tmp_path / "in.csv", index=False)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("calcli.io.reading.kinds.FIRST_LOOK", 30)
+        patch.setattr("calcli.io.reading.checks.FIRST_LOOK", 30)
         with pytest.raises(InputError, match=r"row 1502: the score of class .cat. is 5; .* --kind logits"):
             recalibrate_file(RECORD, str(tmp_path / "in.csv"), str(tmp_path / "out.csv"))
     options = ReadOptions(kind="logits")

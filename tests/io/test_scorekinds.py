@@ -11,7 +11,7 @@ from scipy.special import log_softmax, softmax
 
 from calcli.core.language.errors import InputError
 from calcli.io.handed import from_arrays
-from calcli.io.reading.kinds import kind_of
+from calcli.io.reading.checks import kind_of
 from tests.io.samples import random_logits, random_probs, scores_of
 
 LOGITS = arrays(np.float64, st.tuples(st.integers(1, 20), st.integers(2, 6)), elements=st.floats(-30, 30))
@@ -44,7 +44,7 @@ def test_kind_by_values(scores, kind):
 
 def test_rows_after_the_first_look_may_contradict(monkeypatch):
     """The message names the option."""
-    monkeypatch.setattr("calcli.io.reading.kinds.FIRST_LOOK", 10)
+    monkeypatch.setattr("calcli.io.reading.checks.FIRST_LOOK", 10)
     scores = np.concatenate([np.full((5, 2), np.log(0.5)), [[0.5, 0.5], [3.0, -1.0]]])
     predictions = from_arrays(scores, np.zeros(7, int))
     with pytest.raises(InputError, match=r"row 5 has a value above 0, but the first rows .* --kind logits"):
@@ -55,7 +55,7 @@ def test_rows_after_the_first_look_may_contradict(monkeypatch):
 
 @pytest.mark.parametrize("turn", [20, 50, 100])
 def test_probabilities_that_turn_into_logits_contradict(turn, monkeypatch):
-    monkeypatch.setattr("calcli.io.reading.kinds.FIRST_LOOK", 10)
+    monkeypatch.setattr("calcli.io.reading.checks.FIRST_LOOK", 10)
     probs = random_probs().scores
     scores = np.concatenate([np.tile(probs, (3, 1))[:turn], np.tile(3 * np.log(probs), (2, 1))])
     predictions = from_arrays(scores, np.zeros(len(scores), int))
@@ -65,7 +65,7 @@ def test_probabilities_that_turn_into_logits_contradict(turn, monkeypatch):
 
 @pytest.mark.parametrize("first_look", [10, 1000])
 def test_a_wrong_row_among_probabilities_does_not_make_logits_of_them(first_look, monkeypatch):
-    monkeypatch.setattr("calcli.io.reading.kinds.FIRST_LOOK", first_look)
+    monkeypatch.setattr("calcli.io.reading.checks.FIRST_LOOK", first_look)
     scores = np.concatenate([random_probs().scores, [[1.7, 0.2, 0.1]]])
     with pytest.raises(InputError, match="row 40 has probabilities that sum to 2; expected 1"):
         scores_of(from_arrays(scores, np.zeros(41, int)))
@@ -81,7 +81,7 @@ def test_percentages_are_no_logits():
 
 
 def test_a_single_column_that_contradicts_is_refused(monkeypatch):
-    monkeypatch.setattr("calcli.io.reading.kinds.FIRST_LOOK", 2)
+    monkeypatch.setattr("calcli.io.reading.checks.FIRST_LOOK", 2)
     with pytest.raises(InputError, match=r"row 2 has a value outside .* --kind logits or --kind probs"):
         scores_of(from_arrays([0.5, 1.0, 3.0], [0, 1, 1]))
 
@@ -124,7 +124,7 @@ def test_what_rounding_puts_outside_of_0_and_1_is_these(value):
 def test_one_score_a_row_that_is_nearly_always_in_the_unit_interval(
     value, rows, refused, first_look, monkeypatch
 ):
-    monkeypatch.setattr("calcli.io.reading.kinds.FIRST_LOOK", first_look)
+    monkeypatch.setattr("calcli.io.reading.checks.FIRST_LOOK", first_look)
     scores = np.linspace(0, 1, rows)
     scores[rows // 2] = value
     if refused:
@@ -179,7 +179,7 @@ def test_what_is_said_of_values_was_seen_in_them(scores, reason, monkeypatch):
     labels = np.arange(len(scores)) % 2
     assert from_arrays(scores, labels).scores.kind_reason == reason
     monkeypatch.setattr(
-        "calcli.io.reading.kinds.FIRST_LOOK", (len(scores) - 1) * (scores.size // len(scores))
+        "calcli.io.reading.checks.FIRST_LOOK", (len(scores) - 1) * (scores.size // len(scores))
     )
     found = from_arrays(scores, labels)
     where = f"in the first {len(scores) - 1} rows "
@@ -190,7 +190,7 @@ def test_what_is_said_of_values_was_seen_in_them(scores, reason, monkeypatch):
 def test_sentences_on_percentages_name_the_rows_looked_at(monkeypatch):
     high = np.linspace(51, 99, 100) / 100
     labels = np.arange(100) % 2
-    monkeypatch.setattr("calcli.io.reading.kinds.FIRST_LOOK", 60)
+    monkeypatch.setattr("calcli.io.reading.checks.FIRST_LOOK", 60)
     with pytest.raises(InputError, match="in the first 60 rows the scores lie between 0 and 100"):
         from_arrays(high * 100, labels)
     with pytest.raises(InputError, match="in the first 30 rows the scores of a row sum to 100"):

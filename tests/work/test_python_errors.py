@@ -29,7 +29,7 @@ RULE = {"rules": [{"metric": "log_loss", "max_increase": "2%"}]}
         (lambda: calcli.evaluate(PROBS * 1.5, LABELS, kind="probs"), "or say --kind logits"),
         (
             lambda: calcli.evaluate(FRAME.assign(label=FRAME.y.to_numpy()[::-1])),
-            "--label-column y; ",
+            "--label-column y\n",
         ),
         (lambda: calcli.fit(FRAME, raw=True), "--input raw needs logits"),
         (lambda: calcli.fit(FRAME, method="dp", folds=0).apply(PROBS[:, :2]), "2 columns; expected 3"),

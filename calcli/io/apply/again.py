@@ -20,11 +20,10 @@ from calcli.io.messages import answered, listed, options_alone
 from calcli.io.options import ReadOptions
 from calcli.io.read import understand
 from calcli.io.reading import find
-from calcli.io.reading.candidates import SURELY, cut, ranks
+from calcli.io.reading.checks import Judged, judge_kind
 from calcli.io.reading.columns import columns_of
+from calcli.io.reading.facts import HALF, SURELY, cut, ranks
 from calcli.io.reading.head import as_text
-from calcli.io.reading.kinds import Judged, judge_kind
-from calcli.io.reading.rules import HALF
 from calcli.io.tables.arrays import ArrayTable
 from calcli.io.tables.source import Contents, Source
 from calcli.io.tables.values import worded

@@ -40,9 +40,9 @@ from calcli.io.options import ReadOptions
 from calcli.io.places.outputs import filled_folder
 from calcli.io.places.paths import path_of
 from calcli.io.read import spooled
+from calcli.io.reading.checks import CheckedScores
 from calcli.io.reading.classes import refuse_sorted
 from calcli.io.reading.columns import are_plain, as_written, beside, columns_of, in_place, passing
-from calcli.io.reading.kinds import CheckedScores
 from calcli.io.tables.ranked import RankedScores
 from calcli.io.tables.source import Contents, Source, without_rows
 from calcli.io.words import label_names

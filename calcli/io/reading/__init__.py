@@ -13,11 +13,7 @@ from calcli.io.tables.source import Contents, Source
 
 
 def find(
-    parts: Sequence[Contents],
-    options: ReadOptions,
-    *,
-    labelled: bool = True,
-    classes: Sequence[str] = (),
+    parts: Sequence[Contents], options: ReadOptions, *, labelled: bool = True, classes: Sequence[str] = ()
 ) -> Source:
     """Put files one after the other and find out what their columns or arrays are; rows are read later.
 

@@ -17,14 +17,16 @@ from calcli.core.language.errors import InputError, UsageError
 from calcli.core.language.expressions import WRONG_RIGHT
 from calcli.io.layouts import ANSWERS, ARRAYS
 from calcli.io.layouts.answers import outcomes_of, require_column
-from calcli.io.messages import Place, Question, listed
+from calcli.io.messages import Place, listed
 from calcli.io.options import ReadOptions
 from calcli.io.places.heads import ObjectsError, is_of_single_values
-from calcli.io.reading.candidates import spelled
-from calcli.io.reading.choose import Choice, NoOutcomes, NoReading, by_pattern, choose
+from calcli.io.reading.candidate import Candidate
+from calcli.io.reading.checks import first_of
+from calcli.io.reading.choose import Choice, NoOutcomes, NoReading, choose
+from calcli.io.reading.chosen import by_pattern
 from calcli.io.reading.classes import as_wanted, decided_by, names_of_one
 from calcli.io.reading.head import ROWS, head_of_arrays, spread_rows
-from calcli.io.reading.kinds import first_of
+from calcli.io.reading.matching import spelled
 from calcli.io.tables.arrays import (
     CLASS_NAMES,
     Archive,
@@ -40,7 +42,6 @@ from calcli.io.words import kind_by_name, named, plain_text, says
 
 MOST_PARTS = 64  # that are looked at
 BLOCK_VALUES = 1 << 16  # read at once
-OPTIONS = {"label_column": "labels"}  # as they are called for arrays
 
 
 def find_in_archives(parts: Sequence[Archive], options: ReadOptions, *, labelled: bool = True) -> Source:
@@ -50,7 +51,10 @@ def find_in_archives(parts: Sequence[Archive], options: ReadOptions, *, labelled
     try:
         if labelled and options.score is not None:
             return _outcomes(parts, options)
-        return _found(parts, _chosen(parts, options, labelled=labelled), options, labelled=labelled)
+        chosen = _chosen(parts, options, labelled=labelled)
+        if chosen.chosen.what == "hard":
+            return _outcomes(parts, options, chosen.chosen)
+        return _found(parts, chosen, options, labelled=labelled)
     except NoReading as question:
         if not (labelled and question.without):
             raise
@@ -158,11 +162,11 @@ def _refuse_unlike(parts: Sequence[Archive], what: str, values: Sequence[Any]) -
             )
 
 
-def _outcomes(parts: Sequence[Archive], options: ReadOptions) -> Source:
+def _outcomes(parts: Sequence[Archive], options: ReadOptions, hard: Candidate | None = None) -> Source:
     """Return what is right, graded or predicted in the arrays that have a value a row."""
     import pyarrow as pa
 
-    from calcli.io.reading.outcomes import require_outcomes
+    from calcli.io.reading.outcomes import predicted, require_outcomes
     from calcli.io.tables.table import in_memory, joined
 
     tables = []
@@ -171,6 +175,8 @@ def _outcomes(parts: Sequence[Archive], options: ReadOptions) -> Source:
         rows = Counter(shape for shape in shapes.values() if len(shape) == 1).most_common(1)
         flat = {name: part.array(name).load() for name, its in shapes.items() if rows and its == rows[0][0]}
         tables.append(in_memory(part.name, pa.table(flat)))
+    if hard is not None:
+        return predicted(joined(tables), hard.said, hard.label, options)
     return require_outcomes(
         joined(tables), replace(options, label_column=options.labels or options.label_column)
     )
@@ -186,11 +192,7 @@ def _found(parts: Sequence[Archive], chosen: Choice, options: ReadOptions, *, la
                 "parts of one data set must be alike"
             )
     (name,) = c.source.columns
-    facts: dict[str, Any] = {
-        "kind": c.kind,
-        "doubts": chosen.notes,
-        "considered": chosen.struck,
-    }
+    facts: dict[str, Any] = {"kind": c.kind, "doubts": chosen.notes, "considered": chosen.struck}
     if c.what in ("answer", "right") and (c.label or options.confidence is not None):
         right = [one for one in (c.said, c.label) if one]
         return replace(answers_in(parts, name, right, options, labelled=labelled), **facts)
@@ -278,11 +280,7 @@ def _chosen(parts: Sequence[Archive], options: ReadOptions, *, labelled: bool) -
     if given is not None and options.classes is None and not head.lists:
         options = replace(options, classes=given)  # of one score, that of the last
     alone = [one for one in sources if one.form in ("lists", "columns") and len(one.columns) == 1]
-    try:
-        return choose(head, alone, options, labelled=labelled and options.labels is None)
-    except Question as question:
-        question.offers = [{OPTIONS.get(k, k): said for k, said in one.items()} for one in question.offers]
-        raise
+    return choose(head, alone, options, labelled=labelled and options.labels is None)
 
 
 def _rows(archive: Archive, options: ReadOptions, *, labelled: bool) -> dict[str, Array]:

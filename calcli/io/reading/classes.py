@@ -19,14 +19,9 @@ from calcli.core.data.derived import rest_of
 from calcli.core.language.errors import InputError, UsageError
 from calcli.io.messages import Place, Question, in_first, listed
 from calcli.io.options import ReadOptions
-from calcli.io.reading.candidates import Candidate, spelled
-from calcli.io.tables.labels import (
-    INTEGER,
-    Labels,
-    Meaning,
-    missing_label,
-    number_of,
-)
+from calcli.io.reading.candidate import Candidate
+from calcli.io.reading.matching import spelled
+from calcli.io.tables.labels import INTEGER, Labels, Meaning, missing_label, number_of
 from calcli.io.words import (
     BARE,
     CUSTOM,

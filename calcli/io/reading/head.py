@@ -6,25 +6,37 @@ import re
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import combinations
+from itertools import combinations, product, takewhile
 
 import numpy as np
 from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Array, Doubles
-from calcli.core.data.inmemory import ROUNDING, both_sides, without_rounding
+from calcli.core.data.inmemory import ROUNDING, without_rounding
 from calcli.io.tables.labels import one_hot
-from calcli.io.words import MISSING_NAMES, is_identifier, named, plain_text, says, tokens
+from calcli.io.words import (
+    MISSING_NAMES,
+    RANKED,
+    differ_in_numbers,
+    is_identifier,
+    named,
+    plain_text,
+    says,
+    tokens,
+)
 
-ROWS = 10_000  # looked at, spread over the file, so that rare labels are among them
+ROWS = 2_000  # looked at, spread over the file, so that rare labels are among them
 ELEMENTS = 1 << 18  # that these are at most, where columns are many
 FEW = 20  # rows that may be so by chance
 MANY = 100  # columns or families that are compared with all others
+MOST_CASES = 4  # columns that may say which rows belong together
 LARGE = 50  # columns of one family, none of which is looked at alone
 EDGES = re.compile(r"[\W_]+|(?<=\D)(?=\d)|(?<=\d)(?=\D)")  # between the parts of a name
 NUMBER = re.compile(r"-?\d+")
 SIGN = re.compile(r"(?<=[_.:=(\[ ])-(?=\d)")
 FRACTION = re.compile(r"\d[.]\d")
+SUMMED = 60  # rows, by which sums are known
+EDGELESS = re.compile(r"\w(?<!_)")  # a letter at the edge of a word that differs
 LETTER = re.compile(r"[^\W_]")
 
 
@@ -107,12 +119,35 @@ class ScoreColumns:
         return all(NUMBER.fullmatch(one) for one in self.classes)
 
     @cached_property
-    def named(self) -> bool:
-        """Whether they are named as scores are."""
-        family = self.many and self.form == "columns"
-        if says("score", self.stem) or (family and says("class", self.stem)):
-            return True
-        return family and not self.stem and (self.numbered or all(says("score", one) for one in self.columns))
+    def are_margins(self) -> bool:
+        """Whether all rows have one sum, and are no distributions."""
+        low, high = self.span
+        if (
+            not np.isfinite(self.values).all()
+            or len(self.values) < 2
+            or max(-low, high) > 1e6
+            or not np.ptp(self.values, axis=0).any()
+        ):
+            return False
+        sums = self.values.sum(axis=1)
+        varied = 1e-3 * max(1, float(self.values.std(axis=0).max()))
+        centred = self.values.shape[1] > 2 and abs(sums[0]) <= 1e-3
+        return (
+            (low < 0 or high > 1) and not centred and abs(sums[0] - 100) > 1 and bool(np.ptp(sums) < varied)
+        )
+
+    @property
+    def may_be_indicators(self) -> bool:
+        """Whether numbers that name two classes by rank may be indicators of them."""
+        named_so = self.form == "ranked" and all(
+            one.casefold().startswith(("label", "class")) for one in self.ranks
+        )
+        return named_so and len(self.ranks) == 2 and {*self.classes} <= {"0", "1"}
+
+    @property
+    def classes_differ_in_numbers(self) -> bool:
+        """Whether the names of the classes are alike but for numbers."""
+        return differ_in_numbers(self.classes)
 
     @cached_property
     def span(self) -> tuple[float, float]:
@@ -120,31 +155,13 @@ class ScoreColumns:
         there = self.values[np.isfinite(self.values)]
         return (float(there.min()), float(there.max())) if len(there) else (np.nan, np.nan)
 
-    @cached_property
-    def top(self) -> Doubles:
-        """(n,) the largest of each row."""
-        return self.values.max(axis=1)
-
-    @cached_property
-    def off(self) -> str:
-        """Why the rows are no distributions; "" if they are, as far as rounding explains."""
-        values, (low, high) = self.values, self.span
-        values = values[~np.isnan(values).any(axis=1)]
-        if not len(values):
-            return ""  # a score is missing in each
-        if not np.isfinite(values).all() or low < 0 or high > 1 + 1e-6:
-            return f"{low:.4g} to {high:.4g} is not within 0 and 1"
-        sums, k = values.sum(axis=1), values.shape[1]
-        scaled = (values * 10**d for d in (1, 2, 3, 4))
-        unit = next(
-            (10.0**-d for d, one in enumerate(scaled, 1) if np.abs(one - np.round(one)).max() < 1e-4), 0
-        )
-        far = np.abs(sums - 1)
-        fine = far.max() <= 1e-3 + min(0.05 * k, k / 2 * unit) + 2**-8 * (far.mean() < 2**-8)
-        fine = fine or both_sides(values) > 0
-        if fine and abs(sums.mean() - 1) <= 2e-3 + unit / 4:
-            return ""
-        return f"the rows do not sum to 1: one of them to {sums[far.argmax()]:.4g}"
+    def share_of_sums(self, total: float) -> float:
+        """Return the share of the rows whose sum is as large, but for a hundredth."""
+        with np.errstate(over="ignore"):  # a sum beyond all numbers is none of these
+            sums = self.values.sum(axis=1)
+        sums = sums[~np.isnan(sums)]
+        near = 0.012 * total + 0.0006 * total * self.values.shape[1]
+        return float((np.abs(sums - total) <= near).mean()) if len(sums) else 1.0
 
     @cached_property
     def of_options(self) -> bool:
@@ -156,14 +173,6 @@ class ScoreColumns:
         return bool((sums[~np.isnan(sums)] <= 1 + ROUNDING).all())
 
     @cached_property
-    def mostly_one(self) -> bool:
-        """Whether most rows are distributions."""
-        with np.errstate(over="ignore"):  # a sum beyond all numbers is not one
-            sums = self.values.sum(axis=1)
-        sums = sums[~np.isnan(sums)]
-        return bool(self.span[0] >= 0 and len(sums)) and float((np.abs(sums - 1) <= 0.02).mean()) > 0.5
-
-    @cached_property
     def descends(self) -> bool:
         """Whether no row rises, and most of them fall."""
         values = self.values
@@ -171,10 +180,6 @@ class ScoreColumns:
             bool((values[:, 1:] <= values[:, :-1]).all())
             and float((values[:, 0] > values[:, -1]).mean()) > 0.5
         )
-
-    def only(self, rows: Array) -> ScoreColumns:
-        """Return some of the rows."""
-        return replace(self, values=self.values[rows])
 
 
 @dataclass(frozen=True, eq=False)
@@ -238,15 +243,14 @@ class Head:
         """The other columns, as text that is equal where it means the same class."""
         named = {word for name in self.columns for word in tokens(name)} | self.words
         named |= {plain_text(one) for names in self.classes.values() for one in names}
-        ranked = [
+        columns = (*self.columns.items(), *self.lists.items())
+        ranked = (
             one
-            for name, one in (*self.columns.items(), *self.lists.items())
+            for name, one in columns
             if one.dtype.kind == "O" and (name in self.lists or name[-1:].isdigit())
-        ]
+        )
         named |= {
-            plain_text(value)
-            for one in ranked
-            for value in set(MISSING_NAMES) & set(map(plain_text, one.ravel().tolist()))
+            text for one in ranked for text in map(plain_text, one.ravel().tolist()) if text in MISSING_NAMES
         }
         gone = set(MISSING_NAMES) - (named - {""})
         return {name: as_text(one, gone) for name, one in self.columns.items() if name not in self.fractions}
@@ -261,38 +265,21 @@ class Head:
         """The columns of few values, which may be labels, or what was predicted; not one of many alike."""
         alike = {one for group in self._groups.values() if len(group) >= LARGE for one in group.values()}
         few = {
-            name for name, values in self.values.items() if len(values) < max(3, self.n) or self.n < FEW
+            one for one, values in self.values.items() if len(values) < max(3, self.n) or self.n < FEW
         } - alike
-        called = (name for name in self.values if name in few or named("label", name) or named("truth", name))
-        return [name for name in called if self.values[name]]
-
-    @cached_property
-    def predictions(self) -> list[str]:
-        """Those that are named as predictions."""
-        said = (name for name in self.labels if says("prediction", name) and not is_identifier(name))
-        return [name for name in said if not named("truth", name)]
+        named_so = {one for one in self.values if named("label", one) or named("truth", one)}
+        return [one for one in self.values if self.values[one] and one in (few | named_so) - self._members]
 
     @cached_property
     def sources(self) -> list[ScoreColumns]:
         """All that may be scores."""
         return list(self._sources())
 
-    @cached_property
-    def rivals(self) -> list[ScoreColumns]:
-        """The first of those that are named as scores, with which others are compared."""
-        return [one for one in self.sources if one.named][:MANY]
-
-    @cached_property
-    def distributions(self) -> list[ScoreColumns]:
-        """Those that sum to one in most rows."""
-        return [one for one in self.sources if one.many and one.mostly_one][:MANY]
-
-    def only(self, rows: Array) -> Head:
-        """Return some of the rows, of which the same columns may be scores."""
-        columns, lists = ({name: one[rows] for name, one in of.items()} for of in (self.columns, self.lists))
-        head = replace(self, columns=columns, lists=lists)
-        head.__dict__["sources"] = [one.only(rows) for one in self.sources]
-        return head
+    def of_cases(self) -> set[str]:
+        """Return columns that may say which rows belong together."""
+        cases = [one for one, values in self.values.items() if len(values) >= FEW]
+        cases.sort(key=lambda one: not is_identifier(one))
+        return {*cases[:MOST_CASES], *(one for one in self.labels if says("system", one))}
 
     def family(self, columns: Sequence[str], classes: Sequence[str], stem: str = "") -> ScoreColumns:
         """Return columns of numbers, each of the scores of a class."""
@@ -309,16 +296,15 @@ class Head:
 
     @cached_property
     def numeric(self) -> list[str]:
-        """The columns of numbers."""
-        return [name for name, one in self.columns.items() if one.dtype.kind in "iuf"]
+        """The columns of numbers, but for those that are the truth of a class each."""
+        return [name for name in self.columns if name in self._numeric and name not in self._members]
 
     def _sources(self) -> Iterator[ScoreColumns]:
         parts: dict[tuple[tuple[str, ...], tuple[str, ...]], str] = {}
+        numeric = {*self.numeric}
         for (before, after), group in self._groups.items():
-            for part in self._parts_of(
-                {middle: name for middle, name in group.items() if name in self._numeric},
-                bool(before or after),
-            ):
+            numbers = {middle: name for middle, name in group.items() if name in numeric}
+            for part in self._parts_of(numbers, bool(before or after)):
                 parts.setdefault((tuple(group[one] for one in part), part), f"{before} {after}".strip())
         yield from (self.family(columns, classes, stem) for (columns, classes), stem in parts.items())
         numbered = [
@@ -329,48 +315,88 @@ class Head:
                 tuple(group),
             )
             for key, group in self._groups.items()
-            if len(group) > 1
-            and all(one.isdigit() for one in group)
-            and len({self.columns[one].dtype for one in group.values()}) == 1
+            if all(map(str.isdigit, group)) and len({self.columns[one].dtype for one in group.values()}) == 1
         ]
-        yield from self._ranked(
-            numbered + [ScoreColumns((name,), one, name) for name, one in self.lists.items()]
-        )
+        lists = [ScoreColumns((name,), one, name) for name, one in self.lists.items()]
+        yield from self._ranked(numbered + lists)
         yield from (self.single(name) for name, one in self.lists.items() if one.dtype.kind != "O")
         large = {name for columns, _ in parts for name in columns if len(columns) >= LARGE}
+        yield from self._runs({frozenset(columns) for columns, _ in parts})
         yield from (self.single(name) for name in self.numeric if name not in large)
+
+    def _runs(self, known: Container[frozenset[str]]) -> Iterator[ScoreColumns]:
+        """Yield columns beside each other whose rows sum to one, or to 100, however they are named."""
+        names = [one for one in self.fractions if one not in self._members]
+        if not self.n or not 2 <= len(names) <= MANY:
+            return
+        some = spread_rows(self.n, SUMMED)
+        values = np.stack([self.fractions[one][some] for one in names])
+        for total in (1.0, 100.0):
+            fits = ((values >= 0) & (values <= total + ROUNDING)).all(axis=1) & (np.ptp(values, axis=1) > 0)
+            for start in np.flatnonzero(fits):
+                sums = np.zeros(len(some))
+                for end in range(start, len(names)):
+                    if not fits[end] or (sums := sums + values[end]).max() > total * 1.02:
+                        break
+                    run = tuple(names[start : end + 1])
+                    if (
+                        len(run) > 1
+                        and np.abs(sums - total).max() < 0.012 * total
+                        and frozenset(run) not in known
+                    ):
+                        yield self.family(run, _middles(run), _stem(run))
+
+    def ranks_beside(self, source: ScoreColumns) -> list[str]:
+        """Return the columns that name the class of each score row by row, by their names and numbers."""
+        if source.form == "ranked":
+            return []
+        for one in self.sources:
+            if one.form == "ranked" and one.columns == source.columns:
+                return list(one.ranks)
+        same = (one for one in self.sources if one.numbered and {*one.columns} == {*source.columns})
+        numbers = {number for one in same if one.form == "columns" for number in one.classes}
+        matches = [match for match in map(RANKED.fullmatch, self.columns) if match and match[2] in numbers]
+        sure = [one[0] for one in matches if not one[1].casefold().startswith(("label", "class", "name"))]
+        two = len(source.classes) == 2 and source.descends
+        return sure or ([one[0] for one in matches] if two else [])
 
     @cached_property
     def _numeric(self) -> frozenset[str]:
-        return frozenset(self.numeric)
+        return frozenset(name for name, one in self.columns.items() if one.dtype.kind in "iuf")
 
     @cached_property
     def truths(self) -> dict[str, dict[str, str]]:
         """Columns of 0 and 1, one 1 in each row, by their classes, of groups that have those of others."""
-        truths = {}
-        others = [
+        truths, groups = {}, self._groups
+        classes = [
             {plain_text(middle) for middle, name in group.items() if name in self.fractions}
-            for group in self._groups.values()
+            for group in groups.values()
         ]
-        for (before, after), group in self._groups.items():
-            columns = {
-                middle: name
-                for middle, name in group.items()
-                if (before or after) and np.isin(self.columns[name], (0, 1)).all()
+        for (before, after), group in groups.items():
+            flags = {
+                middle: name for middle, name in group.items() if np.isin(self.columns[name], (0, 1)).all()
             }
-            classes = {plain_text(one) for one in columns}
-            named = len(columns) > 1 and any(classes <= theirs for theirs in others)
-            if named and (np.sum([self.columns[name] for name in columns.values()], axis=0) == 1).all():
-                truths[f"{before}*{after}"] = columns
+            named_so = any({*map(plain_text, flags)} <= theirs for theirs in classes)
+            hot = (
+                len(flags) > 1
+                and named_so
+                and np.sum([self.columns[name] for name in flags.values()], axis=0) == 1
+            )
+            if (before or after) and np.all(hot) and np.size(hot) > 1:
+                truths[f"{before}*{after}"] = flags
         return truths
+
+    @cached_property
+    def _members(self) -> frozenset[str]:
+        return frozenset(name for made in self.truths.values() for name in made.values())
 
     def with_truths(self) -> Head:
         """Return it with a column of classes for each group of such columns."""
         made = {
-            name: np.array(list(columns_of_truth), object)[
-                np.argmax([self.columns[one] for one in columns_of_truth.values()], axis=0)
+            name: np.array(list(flags), object)[
+                np.argmax([self.columns[one] for one in flags.values()], axis=0)
             ]
-            for name, columns_of_truth in self.truths.items()
+            for name, flags in self.truths.items()
             if name not in self.columns
         }
         return replace(self, columns={**self.columns, **made}) if made else self
@@ -378,7 +404,9 @@ class Head:
     @cached_property
     def _groups(self) -> dict[tuple[str, str], dict[str, str]]:
         """Return columns whose names differ in one part, by what stands before and behind it."""
-        groups: dict[tuple[str, str], dict[str, str]] = {("", ""): {name: name for name in self.numeric}}
+        groups: dict[tuple[str, str], dict[str, str]] = {
+            ("", ""): {name: name for name in self.columns if name in self._numeric}
+        }
         for name in self.columns:
             numeric = name in self._numeric
             marks = {0, len(name)} | {at for edge in EDGES.finditer(name) for at in edge.span()}
@@ -398,51 +426,31 @@ class Head:
 
     def _parts_of(self, group: Mapping[str, str], together: bool) -> Iterator[tuple[str, ...]]:
         """Yield the parts of a group that may be the classes: all, those numbered, or named by a column."""
-        texts = {plain_text(middle): middle for middle in group}
         some = [tuple(group)] * together + [tuple(one for one in group if NUMBER.fullmatch(one))]
-        plain = tuple(one for one in group if not any(says(what, one) for what in ("derived", "made")))
-        if together and 1 < len(plain) < len(group):
-            some.append(plain)
-        owned: dict[int, list[str]] = {}
-        for text, middle in texts.items():
-            for label in self._labels_with.get(text, ()):
-                owned.setdefault(label, []).append(middle)
-        some += dict.fromkeys(map(tuple, owned.values()))
-        if not together:
-            inside = (one for one, v in self.fractions.items() if np.nanmin(v) >= 0 and np.nanmax(v) <= 1)
-            some.append(tuple(inside))
-        for part in some:
+        some.append(
+            tuple(one for one in group if together and not (says("derived", one) or says("made", one)))
+        )
+        texts = {plain_text(middle): middle for middle in group}
+        for names in {self.words, *self.values.values()}:
+            some.append(tuple(texts[one] for one in texts if one in names))
+        for part in dict.fromkeys(some):
             if len(part) > 1:
                 whole = all(NUMBER.fullmatch(one) for one in part)
                 yield tuple(sorted(part, key=int)) if whole else part
-
-    @cached_property
-    def _labels_with(self) -> dict[str, list[int]]:
-        """Numbers of the columns, or of those with the same values, that hold a text beside others."""
-        by_text: dict[str, list[int]] = {}
-        for number, texts in enumerate(
-            dict.fromkeys(texts for texts in self.values.values() if len(texts) > 1)
-        ):
-            for text in texts:
-                by_text.setdefault(text, []).append(number)
-        return by_text
 
     def _ranked(self, families: Sequence[ScoreColumns]) -> Iterator[ScoreColumns]:
         """Yield scores beside the names of their classes, row by row, as scores of all classes."""
         names_of_classes = [one for one in families if one.values.shape[1] > 1 and _may_be_names(one.values)]
         numbers = [one for one in families if one.values.dtype.kind == "f"]
-        for names, scores in ((a, b) for a in names_of_classes[:MANY] for b in numbers[:MANY] if a is not b):
-            if names.values.shape != scores.values.shape or names.classes != scores.classes:
+        pairs = product(names_of_classes[:MANY], numbers[:MANY])
+        for names, scores in ((a, b) for a, b in pairs if a is not b and a.values.shape == b.values.shape):
+            numeric = names.values.dtype.kind != "O" and names.values.shape[1] == 2
+            flags = numeric and np.isin(names.values, (0, 1)).all()
+            rises = (
+                flags and not (scores.values[:, 0] >= scores.values[:, 1]).all()
+            )  # which tell the right one
+            if rises or names.classes != scores.classes or len(self.values.get(names.columns[0], "two")) < 2:
                 continue
-            if len(self.values.get(names.columns[0], "two")) < 2:
-                continue
-            flags = (
-                names.values.dtype.kind != "O"
-                and names.values.shape[1] == 2
-                and np.isin(names.values, (0, 1)).all()
-            )
-            if flags and not (scores.values[:, 0] >= scores.values[:, 1]).all():
-                continue  # which tell the right one
             known, which = distinct_texts(names.values.ravel())
             gone = np.isnan(scores.values).all(axis=1)
             if gone.any():
@@ -456,13 +464,33 @@ class Head:
                 if given:
                     which, distinct = (
                         np.array([order[one] for one in distinct])[which],
-                        np.array(list(order), object),
+                        np.array([*order], object),
                     )
                 full = np.full((self.n, len(distinct)), -np.inf if scores.span[0] < 0 else 0.0)
                 np.put_along_axis(full, which, scores.values, axis=1)
                 yield ScoreColumns(
                     scores.columns, full, scores.stem, tuple(distinct), "ranked", names.columns, given
                 )
+
+
+def _middles(names: Sequence[str]) -> tuple[str, ...]:
+    """Return what differs in names, without what they begin and end with alike."""
+    before = _alike(names)
+    after = _alike([one[before:][::-1] for one in names])
+    middles = tuple(one[before : len(one) - after].strip("_ .-") for one in names)
+    edges = names[0][before - 1 : before], names[0][len(names[0]) - after :][:1]
+    return middles if all(middles) and not any(map(EDGELESS.search, edges)) else tuple(names)
+
+
+def _alike(names: Sequence[str]) -> int:
+    """Return how many letters names begin with alike."""
+    return sum(1 for _ in takewhile(lambda letters: len({*letters}) == 1, zip(*names, strict=False)))
+
+
+def _stem(names: Sequence[str]) -> str:
+    """Return what names begin and end with alike, where classes stand between."""
+    middles = _middles(names)
+    return "" if middles == tuple(names) else names[0].replace(middles[0], " ", 1).strip()
 
 
 def _may_be_names(values: Array) -> bool:

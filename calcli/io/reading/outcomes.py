@@ -19,12 +19,7 @@ from calcli.core.data.predictions import Outcomes
 from calcli.core.language.errors import InputError
 from calcli.core.language.expressions import WRONG_RIGHT
 from calcli.io.layouts import OUTCOMES
-from calcli.io.layouts.answers import (
-    as_text,
-    comparable,
-    refuse_gone,
-    require_column,
-)
+from calcli.io.layouts.answers import as_text, comparable, refuse_gone, require_column
 from calcli.io.layouts.logs import DOUBTS, SCORE
 from calcli.io.messages import Commands, Offer, Place, Question, listed
 from calcli.io.options import ReadOptions
@@ -34,7 +29,7 @@ from calcli.io.tables.labels import Labels, is_missing
 from calcli.io.tables.source import HeldScores, LazyColumns, Source, StoredScores
 from calcli.io.tables.table import Table, holds_of
 from calcli.io.tables.values import column_values, distinct_texts
-from calcli.io.words import MISSING_NAMES, TRUTH, is_called, is_identifier, named, natural_order, says
+from calcli.io.words import MISSING_NAMES, TRUTH, is_called, is_identifier, named, natural_order
 
 SCALES = (5, 10, 100)  # of grades, of which the first that reaches them is offered
 MOST_CLASSES = 100  # of predictions; more are texts, which are right where they are equal
@@ -82,20 +77,14 @@ def find_outcomes(table: Table, options: ReadOptions) -> Source | None:
         require_column(name, names, table.place.name, "--score" if options.score else "--correct")
     label = _label(table, names, options)
     graded = [one for one in names if is_called("outcome", one) and one not in (label, name)]
-    said = [one for one in names if label and one not in (label, *graded) and _is_said(one)]
-    said = [one for one in said if label and _shares(table, one, label)]
     if name is not None:
         by_label = label not in (None, name) and not _is_graded(table, name, label, options.scale)
-        graded, said = ([], [name]) if by_label else ([name], [])
+        graded = [name]
+        if by_label and label:
+            return predicted(table, name, label, options)
         if label not in (None, name) and options.scale is None:
             _refuse_probabilities(table, name, label)
-    if not graded and not said:
-        return None
-    if len(graded) + len(said) > 1:
-        graded, said = _agreeing(table, graded, said, label, options)
-    if said and label:
-        return _predicted(table, said[0], label, options)
-    return _graded(table, graded[0], options)
+    return _graded(table, _agreeing(table, graded, options), options) if graded else None
 
 
 def require_outcomes(table: Table, options: ReadOptions) -> Source:
@@ -119,15 +108,10 @@ def graded_names(table: Table) -> list[str]:
 
 def _label(table: Table, names: Sequence[str], options: ReadOptions) -> str | None:
     if options.label_column is not None:
-        return options.label_column
+        return options.label_column if options.label_column in table.schema.names else None
     labels = [one for one in names if (named("truth", one) or named("label", one)) and not is_identifier(one)]
     labels.sort(key=lambda one: not named("truth", one))
     return next(iter(labels), None)
-
-
-def _is_said(name: str) -> bool:
-    said = says("prediction", name) and not is_identifier(name) and not named("truth", name)
-    return said or is_called("answer", name)
 
 
 def _shares(table: Table, name: str, label: str) -> bool:
@@ -164,26 +148,18 @@ def _holds_grades(table: Table, name: str, scale: float = 1.0) -> bool:
     return True
 
 
-def _agreeing(
-    table: Table, graded: Sequence[str], said: Sequence[str], label: str | None, options: ReadOptions
-) -> tuple[list[str], list[str]]:
-    """Return the columns that say the most where all of them say the same.
+def _agreeing(table: Table, graded: Sequence[str], options: ReadOptions) -> str:
+    """Return the first of some columns of grades that say the same.
 
     Raises
     ------
     InputError
         If they do not, with the command for each.
     """
-    by_name: dict[str, Doubles] = {}
-    for name in graded:
-        values = column_values(table, name)
-        by_name[name] = _grades(values, name, table.place, options.scale or 1.0)
-    for name in said:
-        one, other = comparable(column_values(table, name), column_values(table, label or ""))
-        by_name[name] = (one == other).astype(np.float64)
-    first = next(iter(by_name.values()))
-    if all(np.array_equal(first, one, equal_nan=True) for one in by_name.values()):
-        return ([], [said[0]]) if said else ([graded[0]], [])
+    scale, columns = options.scale or 1.0, {name: column_values(table, name) for name in graded}
+    by_name = {name: _grades(values, name, table.place, scale) for name, values in columns.items()}
+    if all(np.array_equal(by_name[graded[0]], one, equal_nan=True) for one in by_name.values()):
+        return graded[0]
 
     def sentence_with(offers: Sequence[Offer], shown: Commands) -> str:
         return (
@@ -227,7 +203,7 @@ def _means(
     )
 
 
-def _predicted(table: Table, name: str, label: str, options: ReadOptions) -> Source:
+def predicted(table: Table, name: str, label: str, options: ReadOptions) -> Source:
     """Return predicted classes beside their labels; texts of many kinds are right where they are equal."""
     place = table.place
     said, right = map(as_text, comparable(column_values(table, name), column_values(table, label)))

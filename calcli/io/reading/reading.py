@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import shlex
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from calcli.core.language.errors import InputError
+from calcli.core.language.errors import InputError, UsageError
 from calcli.core.language.expressions import WRONG_RIGHT
 from calcli.io.formats import known_format
-from calcli.io.layouts import LISTS
+from calcli.io.layouts import ALONE, ANSWERS, COLUMNS, LAYOUTS, LISTS, RANKS, Layout
 from calcli.io.layouts.answers import outcomes_of, require_column
 from calcli.io.layouts.classlabels import named_classes
 from calcli.io.layouts.unpack import Unpacked, packed_columns, refuse_absent_options, scaled, unpacked
@@ -18,17 +20,26 @@ from calcli.io.messages import refuse_given
 from calcli.io.options import ReadOptions
 from calcli.io.places.faults import refuse_repeated_fields
 from calcli.io.places.paths import path_of
-from calcli.io.reading.choose import NoReading
-from calcli.io.reading.classes import against_custom
-from calcli.io.reading.decide import Reading, decide
+from calcli.io.reading.candidate import Candidate
+from calcli.io.reading.censoring import censoring
+from calcli.io.reading.choose import NoReading, choose
+from calcli.io.reading.chosen import by_pattern
+from calcli.io.reading.classes import against_custom, decided_by, in_order, names_of
+from calcli.io.reading.decision import in_all_rows
 from calcli.io.reading.joining import with_labels
-from calcli.io.reading.outcomes import find_outcomes, graded_names, require_outcomes
+from calcli.io.reading.matching import orders, spelled
+from calcli.io.reading.outcomes import find_outcomes, graded_names, predicted, require_outcomes
+from calcli.io.reading.repeats import repeats
+from calcli.io.reading.tablehead import all_rows, head_of_table
 from calcli.io.tables.ranked import ranked_scores
 from calcli.io.tables.scores import TableScores, stored_scores
 from calcli.io.tables.source import LazyColumns, Source
 from calcli.io.tables.table import Table, joined, refuse_duplicates
 from calcli.io.tables.table import beside as with_columns
 from calcli.io.tables.values import column_values, distinct_texts, labels_in, one_true
+from calcli.io.words import kind_by_name, plain, plain_text
+
+OF_CLASSES = ("scores", "classes", "positive", "label_column", "labels", "against_rest")
 
 
 def find_in_tables(
@@ -53,43 +64,84 @@ def _find(table: Table, options: ReadOptions, *, labelled: bool, classes: Sequen
     packed = packed_columns(table, options)
     seen = unpacked(table, packed)
     refuse_duplicates(seen.schema.names, file)
-    name = table.place.name
-    decided = _decided(seen, options, labelled=labelled, classes=classes)
-    if isinstance(decided, Source):
-        return decided
-    if options.weights is not None:
-        require_column(options.weights, seen.schema.names, name, "--weights")
-        if options.weights in (decided.label, *decided.right):
-            raise InputError(f"{name}: --weights {options.weights} is the column of the labels")
-    labels = tuple(one for one in (decided.label, *decided.right) if one is not None)
-    parts = (*decided.scores, *decided.ranks, *labels)
-    view = _view(table, packed, {*parts, *decided.truth.values(), options.weights})
-    view = scaled(view, options.scale, options, decided.scores)
-    if decided.truth and decided.label:
-        view = with_columns(
-            view, {decided.label: one_true(view, list(decided.truth.values()), list(decided.truth))}
-        )
-    of_options = packed.get(decided.scores[0])
-    if of_options and decided.label and of_options.layout is LISTS and of_options.classes:
-        refuse_absent_options(table, decided.scores[0], decided.label)
-    return (_answers if decided.of_answers else _source)(view, decided, options)
-
-
-def _decided(
-    table: Table, options: ReadOptions, *, labelled: bool, classes: Sequence[str]
-) -> Reading | Source:
-    """Return what the columns are, or outcomes where no column looks like probabilities."""
     if options.score is not None and labelled:
-        return require_outcomes(table, options)
+        return require_outcomes(seen, options)
     try:
-        return decide(scaled(table, options.scale, options), options, labelled=labelled, known=classes)
+        return _chosen(table, seen, packed, options, labelled=labelled, known=classes)
     except NoReading as question:
-        if labelled and question.without and (outcomes := find_outcomes(table, options)) is not None:
+        graded = labelled and (question.without or options.scale is not None)
+        if graded and (outcomes := find_outcomes(seen, options)) is not None:
             return outcomes
-        if labelled and question.offers:
-            first, *others = question.offers
-            question.offers = [first, *({"score": name} for name in graded_names(table)), *others]
+        if labelled and question.offers and question.sure is not None:
+            first, rest = question.offers[: question.sure], question.offers[question.sure :]
+            question.offers = [*first, *({"score": name} for name in graded_names(seen)), *rest]
         raise
+
+
+def _chosen(
+    table: Table,
+    seen: Table,
+    packed: Mapping[str, Unpacked],
+    options: ReadOptions,
+    *,
+    labelled: bool,
+    known: Sequence[str],
+) -> Source:
+    """Return what is found in a table where its columns are read as the evidence is for.
+
+    Raises
+    ------
+    InputError
+        If nothing or several things may be meant.
+    UsageError
+        If an option names what is not there.
+    """
+    scaled_table = scaled(seen, options.scale, options)
+    head, names = head_of_table(scaled_table, options), seen.schema.names
+    if labelled and options.labels is None:
+        head = head.with_truths()
+        names = [*names, *(one for one in head.columns if one not in names)]
+    _refuse_contradictions(options, names, head.name)
+    sources = head.sources if options.scores is None else by_pattern(head, options.scores)
+    if options.scores is not None and not sources:
+        raise UsageError(f'--scores: {head.name} has no column like "{options.scores}" that holds numbers')
+    beside = labelled and options.labels is None
+    choice = choose(head, sources, options, labelled=beside, known=known)
+    c = choice.chosen
+    if c.what == "hard":
+        return replace(
+            predicted(seen, c.said, c.label, options), doubts=choice.notes, considered=choice.struck
+        )
+    used = {*c.source.columns, *(one for one in (c.label, c.said) if one)}
+    every = None
+    if beside and not c.source.many and head.n < seen.rows:
+        every = all_rows(scaled_table, options, used | head.of_cases())
+    if every is not None and (fault := in_all_rows(c, every, options)):
+        raise InputError(fault)
+    if options.weights is not None:
+        require_column(options.weights, seen.schema.names, head.name, "--weights")
+        if options.weights in (c.label, c.said):
+            raise InputError(f"{head.name}: --weights {options.weights} is the column of the labels")
+    truth = head.truths.get(c.label, {})
+    view = _view(table, packed, {*used, *c.source.ranks, *truth.values(), options.weights})
+    view = scaled(view, options.scale, options, c.source.columns)
+    if truth:
+        view = with_columns(view, {c.label: one_true(view, list(truth.values()), list(truth))})
+    of_options = packed.get(c.source.columns[0])
+    if of_options and c.label and of_options.layout is LISTS and of_options.classes:
+        refuse_absent_options(table, c.source.columns[0], c.label)
+    censored = censoring(head, c.label) if c.label and options.label_column is None else ""
+    source = _answers(view, c, options) if _is_of_answers(c, options) else _source(view, c, options, names)
+    return replace(
+        source,
+        doubts=(*choice.notes, *([censored] if censored else [])),
+        considered=choice.struck,
+        repeats=repeats(head, c.source.columns, tuple(used - {*c.source.columns})) if labelled else (),
+    )
+
+
+def _is_of_answers(c: Candidate, options: ReadOptions) -> bool:
+    return c.what in ("answer", "right") and bool(c.label or options.confidence is not None)
 
 
 def _view(table: Table, packed: Mapping[str, Unpacked], names: Collection[str | None]) -> Table:
@@ -98,64 +150,140 @@ def _view(table: Table, packed: Mapping[str, Unpacked], names: Collection[str | 
     return unpacked(table, used)
 
 
-def _source(table: Table, reading: Reading, options: ReadOptions) -> Source:
-    """Return what is found where columns are read so."""
-    stored = stored_scores(table, reading.scores)
-    ranked = ranked_scores(stored, reading.ranks, options) if reading.ranks else None
-    scores = ranked or stored
-    packed = table.packed.get(reading.scores[0])
-    in_order = (packed is None or packed.ordered) and not against_custom(reading.before, ReadOptions())
-    classes = ranked.classes if ranked else reading.classes or (packed.classes if packed else None)
+def _source(table: Table, c: Candidate, options: ReadOptions, names: Sequence[str]) -> Source:
+    """Return what is found where columns are read as scores of classes."""
+    columns, order, classes = _ordered(c, options)
+    stored = stored_scores(table, columns)
+    ranked = ranked_scores(stored, c.source.ranks, options) if c.source.ranks else None
+    scores, packed, before = ranked or stored, table.packed.get(columns[0]), c.source.before
+    in_order = (packed is None or packed.ordered) and not against_custom(before, ReadOptions())
+    of_labels = decided_by(c, c.source.plain if ranked else classes, order) if c.label else None
+    classes = ranked.classes if ranked else classes or (packed.classes if packed else None)
     by_name = (ranked is not None and ranked.by_name) or bool(packed and packed.classes)
-    if reading.label is None and not by_name:
+    if not c.label and not by_name:
         classes = named_classes(classes, scores.shape[1], table.schema, options)
+    layout = packed.layout if packed and packed.layout else _layout(c, names)
     notes = [packed.note] if packed and packed.note else []
     return replace(
-        _read_so(table, scores, reading, options, {*scores.names, reading.label}),
+        _read_so(table, scores, c, options, {*scores.names, c.label}),
         classes=classes,
         by_rank=ranked is not None,
         ordered=(ranked.ordered if ranked else in_order or options.classes is not None)
         and not against_custom(classes or (), options),
-        decided=reading.decided.among(ranked.classes) if ranked and reading.decided else reading.decided,
-        before=reading.before if in_order and not ranked else (),
-        labels=None if reading.label is None else labels_in(table, reading.label),
+        decided=of_labels.among(ranked.classes) if ranked and of_labels else of_labels,
+        before=before if in_order and not ranked else (),
+        kind_reason=_kind_reason(c, _layout(c, names)),
+        labels=labels_in(table, c.label) if c.label else None,
+        labels_from=f'column "{c.label}"' if c.label else "",
         notes=(*notes, ranked.note) if ranked else tuple(notes),
-        layout=(packed.layout if packed and packed.layout else reading.layout).name,
+        layout=layout.name,
+        by_ranking=_by_ranking(c, options),
     )
 
 
-def _answers(table: Table, reading: Reading, options: ReadOptions) -> Source:
+def _ordered(c: Candidate, options: ReadOptions) -> tuple[tuple[str, ...], list[int], tuple[str, ...] | None]:
+    """Return the columns in the order of the classes, their places, and what labels call the classes."""
+    columns, classes, order = c.source.columns, names_of(c, options), list[int]()
+    if c.how in ("custom", "encoder") and c.source.form == "columns" and not options.classes:
+        order = orders(c.head, c.source)[c.how]
+        classes = tuple((classes or columns)[n] for n in order)
+    elif c.source.form == "columns" and c.source.many and classes is not None and not c.source.given:
+        order, classes, _ = in_order(classes, columns, options, c.head.name)
+    return tuple(columns[n] for n in order) or columns, order, classes
+
+
+def _kind_reason(c: Candidate, layout: Layout) -> str:
+    """Return why scores are of their kind, where names or the layout say it."""
+    named, reason = kind_by_name(c.source.columns)
+    if layout.kind is not None:
+        named, reason = layout.kind, f"so {layout.name} writes them"
+    reason = reason if named == ("probs" if c.kind == "percent" else c.kind) else ""
+    if c.kind == "logits" and c.source.of_options:
+        return "log-probabilities of the options, which become probabilities among them alone"
+    return f"percentages from 0 to 100{f', {reason}' if reason else ''}" if c.kind == "percent" else reason
+
+
+def _answers(table: Table, c: Candidate, options: ReadOptions) -> Source:
     """Return the confidence as the one score, and read what is right."""
-    right = reading.right
+    right = [one for one in (c.said, c.label) if one]
     values = [column_values(table, one) for one in right]
-    taken = {*reading.scores, *(right if len(right) == 1 else ())}
+    taken = {*c.source.columns, *(right if len(right) == 1 else ())}
+    both = f'columns "{c.said}" and "{c.label}", which are equal where it is right'
     return replace(
-        _read_so(table, stored_scores(table, reading.scores), reading, options, taken),
+        _read_so(table, stored_scores(table, c.source.columns), c, options, taken),
         classes=WRONG_RIGHT,
+        kind_reason="a confidence is a probability"
+        + ", as percentages from 0 to 100" * (c.kind == "percent"),
         labels=outcomes_of(values, options.ignore_label) if right else None,
+        labels_from=both if len(right) == 2 else f'column "{right[0]}"' if right else "",
+        layout=ANSWERS.name,
     )
 
 
 def _read_so(
-    table: Table, scores: TableScores, reading: Reading, options: ReadOptions, taken: Collection[str | None]
+    table: Table, scores: TableScores, c: Candidate, options: ReadOptions, taken: Collection[str]
 ) -> Source:
-    """Return scores with what a reading says of them, and the other columns."""
+    """Return scores of their kind, and the other columns."""
+    others = tuple(one for one in table.columns if one not in taken)
     return Source(
         place=table.place,
         scores=scores,
         table=table,
-        kind=reading.kind,
-        kind_reason=reading.kind_reason,
-        labels_from=reading.labels_from,
+        kind=c.kind,
         weights=None if options.weights is None else column_values(table, options.weights),
-        columns=LazyColumns(
-            tuple(one for one in table.columns if one not in taken), partial(distinct_texts, table)
-        ),
+        columns=LazyColumns(others, partial(distinct_texts, table)),
         files=tuple(name for name, _ in table.place.parts),
-        layout=reading.layout.name,
         taken=scores.names,
-        doubts=reading.notes,
-        repeats=reading.repeats,
-        by_ranking=reading.by_ranking,
-        considered=reading.struck,
     )
+
+
+def _refuse_contradictions(options: ReadOptions, names: Sequence[str], name: str) -> None:
+    """Refuse options that contradict each other, or name what is not there."""
+    of_classes = [one for one in OF_CLASSES if getattr(options, one) is not None]
+    for option in ("confidence", "correct"):
+        if getattr(options, option) is not None and of_classes:
+            raise UsageError(
+                f"--{option} says that {name} has answers, and --{of_classes[0].replace('_', '-')} that it "
+                "has classes; leave one out"
+            )
+    if options.labels is not None and options.labels in names and not os.path.exists(options.labels):
+        raise UsageError(
+            f"--labels {options.labels}: no such file, but {name} has a column of this name; say "
+            f"--label-column {shlex.quote(options.labels)}"
+        )
+    if options.labels is not None and options.label_column is not None:
+        raise UsageError(
+            f"--label-column {options.label_column} and --labels {options.labels} both say where the labels "
+            "are; leave one out"
+        )
+    for column in (options.correct or "").split(",") if options.correct else ():
+        require_column(column.strip(), names, name, "--correct")
+    for option in ("label_column", "confidence"):
+        if (said := getattr(options, option)) is not None:
+            require_column(said, names, name, f"--{option.replace('_', '-')}")
+
+
+def _by_ranking(c: Candidate, options: ReadOptions) -> str:
+    """Return a sentence on the class of one score that nothing but the ranking says; "" if something does."""
+    if not c.ranked_by_values or options.positive or options.classes or options.against_rest:
+        return ""
+    called = spelled(c.head, c.label)
+    taken, other = called[c.positive], next(word for text, word in called.items() if text != c.positive)
+    return (
+        f"nothing says which class {c.source.columns[0]} is the score of; {taken} is taken, as it ranks "
+        f"higher there: say --positive {shlex.quote(taken)}, or --positive {shlex.quote(other)}"
+    )
+
+
+def _layout(c: Candidate, names: Sequence[str]) -> Layout:
+    """Return what the columns are called by: some software, or their form."""
+    if c.source.form == "ranked":
+        return RANKS
+    plainly, columns = {plain(one) for one in names}, c.source.columns
+    by_class = c.source.many and {*map(plain_text, columns)} == c.own
+    for layout in LAYOUTS:
+        named_so = layout.columns and all(layout.pattern.fullmatch(one) for one in columns)
+        beside = {plain(one) for one in layout.beside} <= plainly
+        if beside and (named_so or (layout.by_class and not layout.columns and by_class)):
+            return layout
+    return LISTS if c.source.form == "lists" else COLUMNS if c.source.many else ALONE

@@ -43,5 +43,5 @@ def test_columns_that_were_found_win_over_others_that_fit(tmp_path):
 
 
 def test_other_columns_are_looked_for_as_ever(tmp_path):
-    with pytest.raises(InputError, match="2 columns that may be the scores"):
+    with pytest.raises(InputError, match=r"which columns are the scores\?"):
         applied(tmp_path, {"y": Y, "prob": THREE[:, 0]}, {"rf_proba": THREE[:, 0], "xgb_proba": THREE[:, 1]})

@@ -51,10 +51,12 @@ def test_names_that_are_numbers_in_another_order(layout, tmp_path):
 
 def test_numbers_that_are_places_or_names(tmp_path):
     path = with_names(tmp_path, {"prob_0": PROB, "prob_1": TWO[:, 0]}, BINARY, ("1", "0"))
-    refused(path, r"which may number the classes or be their names in the metadata, 1, 0; .* --classes 0,1")
+    refused(
+        path, r"which may number the classes or be their names in the metadata, 1, 0\.(?s:.*)--classes 0,1"
+    )
     np.testing.assert_allclose(of_true_classes(path, classes=("0", "1")), np.where(BINARY, PROB, TWO[:, 0]))
     path = with_names(tmp_path, {"prob_1": PROB}, BINARY, ("1", "2"))
-    refused(path, "its name says that it is of 1")
+    refused(path, "the name of prob_1 says that it is of 1")
     np.testing.assert_allclose(of_true_classes(path, positive="2"), TRUE)
     np.testing.assert_allclose(of_true_classes(path, positive="1"), 1 - TRUE)
 
@@ -178,7 +180,7 @@ def test_labels_from_1_beside_names_by_rank(tmp_path):
     columns = {f"prob_{k}": THREE[ROWS, order[:, k]] for k in range(3)}
     columns |= {f"name_{k}": some[order[:, k]] for k in range(3)}
     path = saved(tmp_path, columns | {"label": LABELS + 1})
-    refused(path, "cannot be read as predictions: .* names the class of each score")
+    refused(path, "cannot be read as predictions: .* may name the class of each score")
     np.testing.assert_allclose(
         of_true_classes(saved(tmp_path, columns | {"label": LABELS})), THREE[ROWS, LABELS]
     )
@@ -206,6 +208,8 @@ def test_lists_of_text_beside_lists_of_nothing(tmp_path):
 def test_a_number_beside_a_word_is_a_class(tmp_path):
     best = TWO.argmax(axis=1)
     columns = {"prob": TWO.max(axis=1), "pred": np.array(["0", "other"])[best], "label": BINARY}
-    found = read(saved(tmp_path, columns))
+    path = saved(tmp_path, columns)
+    refused(path, "prob is never below one half")
+    found = read(path, ReadOptions(confidence="prob"))
     assert found.of_answers
     np.testing.assert_array_equal(found.labels, (best == 0) & (BINARY == 0))

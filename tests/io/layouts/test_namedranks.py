@@ -77,7 +77,7 @@ def test_names_in_columns_by_rank_need_an_order_too(tmp_path):
     columns = {f"label_{j}": np.array(EMOTIONS)[order[:, j]] for j in range(3)}
     columns |= {f"prob_{j}": by_rank[:, j] for j in range(3)} | {"target": OF_THREE}
     pq.write_table(pa.table(columns), tmp_path / "t.parquet")
-    refused(tmp_path / "t.parquet", "the values show that target|nothing says the order of the classes")
+    refused(tmp_path / "t.parquet", "may name the class of each score|nothing says the order of the classes")
     said = {"label_0": {}, "target": {"names": EMOTIONS, "_type": "ClassLabel"}}
     said = {"huggingface": json.dumps({"info": {"features": said}})}
     pq.write_table(pa.table(columns).replace_schema_metadata(said), tmp_path / "t.parquet")

@@ -52,7 +52,7 @@ def test_one_model_by_name(score, tmp_path):
 
 def test_scores_of_systems_are_told(tmp_path):
     path = saved(tmp_path, {"score_rf": CONFIDENCE, "score_xgb": CONFIDENCE**2, "target": BINARY})
-    refused(path, "2 columns that may be the scores, .* calcli compare .* --system score_rf=score_rf")
+    refused(path, r"(?s)which columns are the scores\?.*calcli compare .* --system score_rf=score_rf")
 
 
 @pytest.mark.parametrize("several", [False, True])

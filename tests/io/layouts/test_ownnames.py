@@ -70,7 +70,7 @@ def test_columns_that_name_the_classes_win(tmp_path):
 @pytest.mark.parametrize("name", ["1", "pos"])
 def test_what_may_be_a_class_is_asked(name, tmp_path):
     path = csv(tmp_path, {"prob": OTHER, f"prob_{name}": PROBS})
-    refused(path, f"2 columns that may be the scores.*--scores prob;.*--scores prob_{name}")
+    refused(path, rf"(?s)which columns are the scores\?.*--scores prob_{name}")
 
 
 @pytest.mark.parametrize("name", ["prob_std.csv", "prob_cal.csv"])

@@ -381,4 +381,4 @@ def test_what_stands_below_a_missing_struct_is_missing(form, tmp_path):
     table = pa.table({"label": ["a", "b", "b"], "predictions": values})
     with pa.ipc.new_file(tmp_path / "t.arrow", table.schema) as file:
         file.write_table(table)
-    refused(tmp_path / "t.arrow", "row 1 |cannot be read as predictions")
+    refused(tmp_path / "t.arrow", "row 1\\b|cannot be read as predictions")

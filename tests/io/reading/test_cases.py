@@ -29,6 +29,7 @@ READ = [
     ("53-helm-per-instance-stats/per_instance_stats.json", {}),
     ("55-openai-batch-top-logprobs/batch.jsonl", {}),
     ("57-538-checking-our-work/spi.csv", {}),
+    ("58-football-home-draw-away/m.csv", {}),
     ("71-speaker-verification-llr/sv.csv", {}),
     ("75-one-number-lists/out.csv", {}),
     ("76-tiny-negatives/p.npz", {}),
@@ -43,7 +44,6 @@ READ = [
 ASKED = [  # refused, with a command that gives the number
     "124-val-and-test-in-one-npz/logits.npz",
     *(f"138-two-label-arrays/{one}" for one in ("a.npz", "c.npz", "d.npz", "f.npz", "p.npz", "i.csv")),
-    "58-football-home-draw-away/m.csv",
     "81-logits-within-0-1/s.npz",
 ]
 TOLD = [  # refused, with what is right to do in words

@@ -29,7 +29,7 @@ def test_options_end_every_doubt_of_an_unnamed_label(tmp_path):
     died = (rng.random(N) < np.clip(1.6 * risk, 0, 1)).astype(int)
     columns = {"age": rng.integers(40, 90, N), "sex": rng.choice([*"mf"], N), "risk": risk, "death30": died}
     path = saved(tmp_path, columns)
-    assert doubts(path, scores=("risk",), label_column="death30", positive="1", kind="probs") == ()
+    assert doubts(path, scores="risk", label_column="death30", positive="1", kind="probs") == ()
 
 
 def test_a_time_beside_an_event_may_be_censored_until_the_label_is_named(tmp_path):

@@ -66,4 +66,4 @@ def test_equal_rows_of_stated_confidences_are_chance(tmp_path):
     columns = {"confidence": RNG.choice([90, 95, 100], 120), "correct": 1}
     assert told(tmp_path, columns) == ()
     columns = {"y_prob": np.tile([0.01, 0.99], 60), "y_true": np.tile([0, 1], 60)}
-    assert told(tmp_path, columns, scores=("y_prob",), label_column="y_true") == ()
+    assert told(tmp_path, columns, scores="y_prob", label_column="y_true") == ()

@@ -1,0 +1,203 @@
+"""Which class each label is: by the names of the scores, by custom, by its place, or by the values."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from string import ascii_uppercase
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calcli.core.data.arrays import Doubles
+from calcli.io.reading.head import Head, ScoreColumns, distinct_texts
+from calcli.io.words import (
+    CUSTOM,
+    are_custom,
+    customary,
+    differ_in_numbers,
+    natural_order,
+    plain_text,
+    tokens,
+)
+
+How = Literal[
+    "names",
+    "abbreviated",
+    "custom",
+    "places",
+    "encoder",
+    "numbers",
+    "sorted",
+    "ordered",
+    "letters",
+    "assigned",
+]
+ORDERS = {  # the weight of each way
+    "abbreviated": "classes abbreviated",
+    "custom": "classes by custom",
+    "ordered": "classes by number",
+    "letters": "classes by custom",
+    "assigned": "classes by values",
+}
+
+
+class Matched(NamedTuple):
+    """Labels as classes.
+
+    Attributes
+    ----------
+    y
+        (n,) number of the class of each row, -1 where it is none.
+    how
+        By which labels are those of classes.
+    names
+        What labels call the classes, in the order of the scores; none where the columns say it.
+    number, rest
+        The number of the class of each label, and that of all others; -1 for none.
+    """
+
+    y: NDArray[np.intp]
+    how: How = "names"
+    names: tuple[str, ...] = ()
+    number: Mapping[str, int] = {}
+    rest: int = -1
+
+
+def matches(head: Head, label: str, source: ScoreColumns, rest: str = "") -> list[Matched]:
+    """Return the number of the class that each label is, and how that is known; all that may be.
+
+    Parameters
+    ----------
+    head, label, source
+        The rows, the column of the labels, and the scores.
+    rest
+        The class of all other labels; "" for none.
+    """
+    classes, place, values = source.plain, source.places, head.values[label]
+    others = place.get(plain_text(rest), -1)
+    if values <= place.keys() or others >= 0:
+        return [_matched(head, label, place, rest=others)]
+    unnamed = source.form == "lists" and not source.given
+    number = {plain_text(one): n for n, one in enumerate(head.ordered.get(label, ()))}
+    known = [number[one] for one in values if one in number]
+    within = 2 * len(known) >= len(values) > 0 and all(place < len(classes) for place in known)
+    if (unnamed or source.numbered) and within and len(number) >= len(classes):
+        names = head.ordered[label][: len(classes)]
+        number = {one: n for one, n in number.items() if n < len(classes)}
+        return [_matched(head, label, number, "ordered", names)]
+    counted = values <= {*map(str, range(len(classes)))} and not (source.numbered or within)
+    matched = [
+        _matched(head, label, {str(n): at for n, at in enumerate(order)}, how)
+        for how, order in (orders(head, source).items() if counted else ())
+    ]
+    if not matched and len(classes) == 2 and customary(values) and are_custom(classes):
+        custom = [CUSTOM[one] for one in classes]
+        matched = [_matched(head, label, {one: custom.index(CUSTOM[one]) for one in values}, "custom")]
+    letters = ascii_uppercase[: len(classes)]
+    number = {plain_text(one): n for n, one in enumerate(letters)}
+    as_many = len(values) == len(classes)
+    whole = as_many and all(re.fullmatch(r"-?\d{1,9}", one) for one in values)
+    if not matched and unnamed and len(number) == len(classes) and values <= number.keys():
+        return [_matched(head, label, number, "letters", tuple(letters))]
+    if not matched and source.form == "columns" and (number := _abbreviated(classes, values)):
+        called = dict(enumerate(classes)) | {at: one for one, at in number.items()}
+        return [_matched(head, label, number, "abbreviated", tuple(called.values()))]
+    by_size = source.form == "lists" or whole or source.numbered
+    if not matched and source.form != "ranked" and as_many and by_size:
+        names = tuple(sorted(values, key=int) if whole else sorted(values))
+        matched = [_matched(head, label, {one: n for n, one in enumerate(names)}, "sorted", names)]
+    there = sum(one in place for one in values)
+    few = as_many and 2 * len(values) <= head.n and not source.given
+    if source.form != "ranked" and few and not there and len(values) <= FEW_ASSIGNED:
+        names = tuple(best_order(source.values, head.text[label]))
+        number = {one: n for n, one in enumerate(names)}
+        if not any(dict(one.number) == number for one in matched):
+            matched.append(_matched(head, label, number, "assigned", names))
+    if matched:
+        return matched
+    return [_matched(head, label, place)] if there and 2 * there >= len(values) else []
+
+
+FEW_ASSIGNED = 12  # classes that the values alone may put in order
+
+
+def _abbreviated(classes: tuple[str, ...], values: frozenset[str]) -> dict[str, int]:
+    """Return the place of the one class that each label begins or ends, or is begun or ended by."""
+    folded = ["".join(tokens(one)) for one in classes]
+    number = {}
+    for value in values:
+        text = "".join(tokens(value))
+        near = [
+            n
+            for n, one in enumerate(folded)
+            if text
+            and one
+            and not text.isdigit()
+            and (one.startswith(text) or one.endswith(text) or text.startswith(one) or text.endswith(one))
+        ]
+        if len(near) != 1:
+            return {}
+        number[value] = near[0]
+    return number if len({*number.values()}) == len(values) > 1 else {}
+
+
+def best_order(scores: Doubles, text: NDArray[np.object_]) -> list[str]:
+    """Return the labels in the order of the scores that fits best: each goes where it raises them most."""
+    labels = sorted({*text.tolist()} - {""})
+    with np.errstate(invalid="ignore"):
+        raised = np.array([scores[text == one].mean(axis=0) - scores.mean(axis=0) for one in labels])
+    raised = np.nan_to_num(raised, nan=-1e300, posinf=1e300, neginf=-1e300)
+    order = [""] * raised.shape[1]
+    for _ in labels:
+        row, column = np.unravel_index(np.argmax(raised), raised.shape)
+        order[column] = labels[row]
+        raised[row], raised[:, column] = -np.inf, -np.inf
+    return order
+
+
+def orders(head: Head, source: ScoreColumns) -> dict[How, list[int]]:
+    """Return the orders in which labels may count the classes: the places of those that are 0, 1, ..."""
+    classes = source.plain
+    if source.form == "lists" or source.given:
+        return {"places": list(range(len(classes)))}
+    by_way: dict[How, list[int]] = {}
+    natural = natural_order(classes)
+    if (
+        (source.form != "ranked" and not set(source.columns) & head.unordered)
+        or natural != list(range(len(classes)))
+        or differ_in_numbers(classes)
+    ):
+        by_way["places"] = natural
+    if len(classes) == 2 and are_custom(classes):
+        by_way["custom"] = sorted(range(2), key=lambda n: CUSTOM[classes[n]])
+    elif not differ_in_numbers(classes):
+        by_way["encoder"] = sorted(range(len(classes)), key=source.classes.__getitem__)
+    numbers_in_names = [re.findall(r"\d+", one) for one in classes]
+    if differ_in_numbers(classes) and all(len(one) == 1 and len(one[0]) < 10 for one in numbers_in_names):
+        numbers = [int(one[0]) for one in numbers_in_names]
+        if numbers != list(range(len(classes))) and max(numbers) < 4 * len(classes) + 4:
+            by_way["numbers"] = [numbers.index(n) if n in numbers else -1 for n in range(max(numbers) + 1)]
+    return by_way
+
+
+def _matched(
+    head: Head,
+    label: str,
+    number: Mapping[str, int],
+    how: How = "names",
+    names: tuple[str, ...] = (),
+    rest: int = -1,
+) -> Matched:
+    known, which = distinct_texts(head.text[label])
+    y = np.array([number.get(one, rest if one else -1) for one in known.tolist()], np.intp)[which]
+    return Matched(y, how, names, number, rest)
+
+
+def spelled(head: Head, label: str) -> Mapping[str, str]:
+    """Return how each of the labels is written, by what it means."""
+    values, ordered = head.columns[label], {plain_text(one): one for one in head.ordered.get(label, ())}
+    if values.dtype.kind != "O":
+        return {one: one for one in sorted(head.values[label])}
+    return ordered | {text: str(value) for text, value in zip(head.text[label], values, strict=True) if text}
