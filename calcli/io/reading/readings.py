@@ -615,7 +615,7 @@ def _doubt_rare(c: Candidate, p: Doubles, y: NDArray[np.intp], likelihood: float
     """Doubt probabilities that fit far better as percentages of a rare event."""
     share, mean = float((y == 1).mean()), float(p.mean())
     error = np.sqrt(share * (1 - share) / len(y))
-    if not 0 < share < mean / 10 or abs(mean / 100 - share) > CLEARLY * error:
+    if not 0 < share < mean / 10 or abs(mean / 100 - share) > 2 * error:
         return
     better = float(np.log(np.maximum(np.where(y == 1, p / 100, 1 - p / 100), 1e-6)).sum())
     if better >= max(_of_frequencies(y) - CLEARLY, likelihood + MUCH):
