@@ -59,7 +59,7 @@ def silence(stream: TextIO | None = None) -> None:
 def remark(text: str) -> None:
     """Tell the user something beside the results; the exit status stays what it is if that cannot be told."""
     try:
-        print(f"calcli: {plain(text)}", file=sys.stderr, flush=True)
+        print("calcli: " + "\n  ".join(map(plain, text.split("\n  "))), file=sys.stderr, flush=True)
     except OSError:  # nobody reads on, or a full disk
         silence(sys.stderr)
 

@@ -179,7 +179,6 @@ def shapes(seed: int) -> dict[str, Shape]:
         "two measures": {"label": y, "p_width": rng.random(ROWS), "p_length": rng.random(ROWS)},
         "never below one half": {"label": other, "score": np.maximum(s, 1 - s)},
         "credit points": {"default": y, "score": (850 - 550 * s).astype(int)},
-        "the wrong way round": {"label": 1 - y, "prob": s},
         "two raters": {"rater_1": y, "rater_2": np.where(rng.random(ROWS) < 0.1, 1 - y, y), "prob": s},
         "a row for each system": {
             "id": np.tile(np.arange(150), 2),
