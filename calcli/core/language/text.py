@@ -135,14 +135,14 @@ def _written(value: float, digits: int, sign: bool) -> str:
     return f"{value:{plus}z.{digits}f}"  # z: what rounds to zero has no sign of its own
 
 
-CONTROL = re.compile("[\x00-\t\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]|\n(?!  )")
+CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 COMMAND = re.compile(
     r"::(?=error|warning|notice|debug|group|endgroup|echo|add-|set-|save-|stop-)|##(?=(vso)?\[)"
 )  # workflow commands of GitHub, and of Azure
 
 
 def plain(text: str) -> str:
-    """Return text on one line, or with indented ones, without control characters and workflow commands."""
+    """Return text on one line, its control characters as escapes; no part of it is a workflow command."""
     if not text.isprintable():
         text = CONTROL.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
     return COMMAND.sub(lambda match: f"{match[0][0]}\\{match[0][1]}", text)

@@ -375,10 +375,8 @@ def _of_shares(score: Score, measured: Measurements) -> tuple[Interval | None, s
     means = table.means()
     for hits, among in score.shares or ((score.value, lambda means: np.ones(())),):
         rows = float(among(means)) * measured.predictions.n_rows
-        if not rows > ROUNDING:  # nothing is known of a class without rows
-            values.append(float(score.value(means)))
-            intervals.append(Interval(0.0, 1.0, level))
-            continue
+        if not rows > ROUNDING:
+            return None, "a class has no rows"
         values.append(share := float(hits(means) / among(means)))
         if _are_alike(measured):
             intervals.append(Interval.of_share(round(share * rows), round(rows), level))
