@@ -80,7 +80,7 @@ def command(
             settings = {
                 name: made(hints[name].__origin__, group.values(), values) for name, group in groups.items()
             }
-            with progress(shown=not values["quiet"]) as watcher, together() if page else nullcontext():
+            with progress(wanted=not values["quiet"]) as watcher, together() if page else nullcontext():
                 values |= {"watcher": watcher, "remark": unsaid if values["quiet"] else remark} | settings
                 found = function(**{name: values[name] for name in known})
                 if html is not None:

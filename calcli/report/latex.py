@@ -21,8 +21,8 @@ def latex_text(tables: Sequence[TextTable]) -> str:
 
 def _table(table: TextTable) -> str:
     if not table.rows:
-        said = (" ".join(text.splitlines()) for text in (table.title, *table.notes) if text)
-        return "\n".join(f"% {plain(text)}" for text in said)
+        texts = (" ".join(text.splitlines()) for text in (table.title, *table.notes) if text)
+        return "\n".join(f"% {plain(text)}" for text in texts)
     head = [_escaped(column.head) for column in table.columns]
     rows = [
         [_marked(cell, table.marks.get((n, column))) for column, cell in enumerate(row)]
