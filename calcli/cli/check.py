@@ -125,10 +125,10 @@ def _refuse(why: str, options: Mapping[str, object]) -> None:
 
 def _target(text: str) -> tuple[Format, str]:
     form, _, path = text.partition("=")
-    format_: Format
-    for format_ in get_args(Format):
-        if form == format_ and path == "-":
+    kind: Format
+    for kind in get_args(Format):
+        if form == kind and path == "-":
             raise UsageError(f"--write {text}: standard output has one form; choose it with --format {form}")
-        if form == format_ and path:
-            return format_, path
+        if form == kind and path:
+            return kind, path
     raise UsageError(f"--write {text}: expected a format and a file, as in junit=check.xml")

@@ -205,12 +205,12 @@ class Engine:
         files = [file for path in paths for file in parts_of_pattern(path)]
         if any(map(is_state, files)):
             return read_concat(files, options)
-        pieces_, options = parts_to_read(files, options)
-        settings = settings_for(read_piece(pieces_[0], options))
+        chunks, options = parts_to_read(files, options)
+        settings = settings_for(read_piece(chunks[0], options))
         require_mergeable(settings)
         make = partial(made_of, options=options, settings=settings, hidden=kept(), key=self.key, by=self.by)
         name = files[0] if len(files) == 1 else f"{files[0]} and {len(files) - 1} more"
-        state = gather(pieces_, make, self.watcher(name, len(pieces_)), self.scheduler)
+        state = gather(chunks, make, self.watcher(name, len(chunks)), self.scheduler)
         return predictions_of(from_bytes(state, name), name)
 
 

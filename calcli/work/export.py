@@ -202,7 +202,7 @@ def _code(formula: AffineMap | LineMap, language: str, names: list[str], classes
         )
     if language != "sql":
         terms = [f"x[{k}]" for k in range(count)]
-        z = [_affine(*terms_, terms) for terms_ in zip(formula.weights, formula.intercept, strict=True)]
+        z = [_affine(*line, terms) for line in zip(formula.weights, formula.intercept, strict=True)]
         return SOFTMAX[language].format(
             floor=_number(float(formula.floor[0])),
             count=count,
@@ -283,10 +283,10 @@ def _of_threshold(threshold: Threshold, language: Language, names: list[str]) ->
     conditions = {cut.value: _at_least(threshold, cut.threshold, names, language) for cut in threshold.found}
     value = conditions.get(None, "")
     if threshold.by is not None and language == "sql":
-        whens = [f"WHEN {_quoted(cut)} THEN {condition}" for cut, condition in conditions.items()]
+        whens = [f"WHEN {_quoted(key)} THEN {condition}" for key, condition in conditions.items()]
         value = f"CASE {_identifier(threshold.by)} {' '.join(whens)} ELSE FALSE END"
     elif threshold.by is not None:
-        pairs = ", ".join(f"{cut!r}: {condition}" for cut, condition in conditions.items())
+        pairs = ", ".join(f"{key!r}: {condition}" for key, condition in conditions.items())
         value = f"{{{pairs}}}.get(value, False)"
         arguments += ", value"
     says = "whether a row is at or above its threshold"

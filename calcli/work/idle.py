@@ -151,8 +151,8 @@ def _untrained(settings: Settings, calibration: Predictions | None, metrics: Seq
     if any("recalibrator" in metric.arguments for metric in metrics) or "cross-validation" in trained:
         return []
     usual = {field.name: field.default for field in fields(Settings)}
-    set_ = [declared(Settings)[name] for name in OF_RECALIBRATIONS if getattr(settings, name) != usual[name]]
-    return [f"{setting.option} has no effect: no metric asked for recalibrates" for setting in set_]
+    moved = [declared(Settings)[name] for name in OF_RECALIBRATIONS if getattr(settings, name) != usual[name]]
+    return [f"{setting.option} has no effect: no metric asked for recalibrates" for setting in moved]
 
 
 def warn(sentence: str) -> None:

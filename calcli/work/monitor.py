@@ -118,8 +118,8 @@ def monitor_files(
         periods = [read(file, options) for file in files]
     else:
         periods = [read_concat(files, options)]
-    reference_ = None if reference is None else read(reference, options)
-    return _monitored(periods, settings, reference_, threshold, state)
+    base = None if reference is None else read(reference, options)
+    return _monitored(periods, settings, base, threshold, state)
 
 
 def _monitored(

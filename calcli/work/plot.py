@@ -197,11 +197,11 @@ def plot_files(
             names = [*_fitting(_standard(evaluations.values(), view), len(evaluations), remark), *names]
         written, pictures = [], []
         views = {name: replace(view, **drawing.figures.get(name, {})) for name in names}
-        for name, drawing_ in _drawn(views, evaluations, None if drawing.figures else remark):
+        for name, figure in _drawn(views, evaluations, None if drawing.figures else remark):
             if html:
-                pictures.append(picture(name, drawing_))
+                pictures.append(picture(name, figure))
             if folder:
-                written += _write(name, drawing_, folder, format, remark, data=data)
+                written += _write(name, figure, folder, format, remark, data=data)
     _tell_reading(inputs, remark)
     return Figures(list(evaluations), [f"{(output or '').rstrip('/')}/{name}" for name in written], pictures)
 

@@ -117,10 +117,11 @@ def merge_files(files: Sequence[str], output: str) -> MergeReport:
         If one is not a state, they are not alike, or hold the same rows.
     """
     paths = [path for file in files for path in parts_of_pattern(file)]
-    files_ = [file for file in paths if not is_state(file)]
-    if files_:
+    strangers = [file for file in paths if not is_state(file)]
+    if strangers:
         raise UsageError(
-            f"{files_[0]} is not a state; make one with calcli evaluate {files_[0]} --save-state NAME.calcli"
+            f"{strangers[0]} is not a state; make one with calcli evaluate {strangers[0]} --save-state "
+            "NAME.calcli"
         )
     union: states.State = merge(load_state(file) for file in paths)
     save_state(union, output)

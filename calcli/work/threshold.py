@@ -80,12 +80,12 @@ def threshold_file(
 
 def _made(predictions: Predictions, settings: ThresholdSettings) -> ThresholdReport:
     (max_error, target), origin = _promise(settings), predictions.provenance
-    threshold_ = make_threshold(
+    promise = make_threshold(
         predictions, max_error, settings.level, by=settings.by, target=target, cluster=settings.cluster,
         seed=settings.seed, sha256=sha256(origin.files),
     )  # fmt: skip
-    name = event_name((threshold_.target or "").partition(":")[2], origin.labels)
-    return ThresholdReport(threshold_, origin.repeats if settings.cluster is None else (), name)
+    name = event_name((promise.target or "").partition(":")[2], origin.labels)
+    return ThresholdReport(promise, origin.repeats if settings.cluster is None else (), name)
 
 
 def _promise(settings: ThresholdSettings) -> tuple[float, str | None]:

@@ -115,7 +115,7 @@ def _of_weka(text: Table) -> Table:
     rows = pa.Table.from_batches(list(text.batches(text.columns)))
     class_names = dict(text.split(":", 1) for text in pc.unique(rows["actual"]).to_pylist() if ":" in text)
     heads = {f"{DISTRIBUTION}{k}": f"prob_{class_name}" for k, class_name in class_names.items()}
-    columns = {heads.get(one, one): pc.replace_substring(rows[one], "*", "") for one in text.columns}
+    columns = {heads.get(head, head): pc.replace_substring(rows[head], "*", "") for head in text.columns}
     for key in columns.keys() & {"actual", "predicted"}:
         columns[key] = pc.replace_substring_regex(columns[key], r"^\d+:", "")
     return in_memory(text.place.name, pa.table(columns))
@@ -300,9 +300,9 @@ class CsvWriter(Writer):
         text_csv.writer(head, delimiter=delimiter, lineterminator="\n").writerow(self._schema.names)
         sink.write(head.getvalue().encode())
 
-    def write(self, beside: Any, scores: Doubles) -> None:
+    def write(self, kept_columns: Any, scores: Doubles) -> None:
         """Write lines."""
-        batch = self.frame.batch(beside, scores, self._schema)
+        batch = self.frame.batch(kept_columns, scores, self._schema)
         style = "needed" if self._has_special(batch) else "none"
         options = csv.WriteOptions(include_header=False, delimiter=self._delimiter, quoting_style=style)
         csv.write_csv(batch, self.sink, options)

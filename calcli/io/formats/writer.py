@@ -121,7 +121,7 @@ class Writer(ABC):
         self.sink, self.frame = sink, frame
 
     @abstractmethod
-    def write(self, beside: Any, scores: Doubles) -> None:
+    def write(self, kept_columns: Any, scores: Doubles) -> None:
         """Write kept columns, a pyarrow.RecordBatch, and (n, K) scores."""
 
     def end(self) -> None:  # noqa: B027 (text has nothing there)
