@@ -50,8 +50,8 @@ def parts_of(path: AnyPath, options: ReadOptions) -> list[AnyPath]:
             "one data set, all of one format"
         )
     for folder in within:
-        parts = [file for file in _files(folder, []) if not _is_beside(file, options)]
-        if any(format_of(file) is named_format(files[0]) for file in parts):
+        inner = [file for file in _files(folder, []) if not _is_beside(file, options)]
+        if any(format_of(file) is named_format(files[0]) for file in inner):
             every = shlex.quote(f"{path}/**/*{files[0].suffix}")
             raise InputError(
                 f"{path} holds parts and the folder {folder.name}, which holds files of their format; "

@@ -13,7 +13,7 @@ from calcli.core.data.predictions import Kind
 
 _TABLES = tomllib.loads(files("calcli.io").joinpath("words.toml").read_text("utf-8"))
 ROLES = {role: frozenset(words.split()) for role, words in _TABLES["roles"].items()}
-PATTERNS = {what: re.compile(words) for what, words in _TABLES["patterns"].items()}
+PATTERNS = {kind: re.compile(words) for kind, words in _TABLES["patterns"].items()}
 NAMES: dict[str, str] = _TABLES["names"]
 MISSING_NAMES = ("", "nan", "none", "null", "<na>")
 NOT_AVAILABLE = ("na", "n/a", "#n/a")  # missing if it is none of the classes that are named
@@ -218,16 +218,16 @@ def natural_order(names: Sequence[str]) -> list[int]:
 def event(name: str) -> tuple[str, ...]:
     """Return the words of a label's name but for words that say that it is a label."""
     return tuple(
-        one
-        for one in tokens(name)
-        if one not in ROLES["truth"] | ROLES["label"] | ROLES["hint"] | ROLES["prediction"]
+        word
+        for word in tokens(name)
+        if word not in ROLES["truth"] | ROLES["label"] | ROLES["hint"] | ROLES["prediction"]
     )
 
 
 @cache
 def scored_event(name: str) -> tuple[str, ...]:
     """Return the words of a score's name but for words that say that it is a score."""
-    said = (
+    role_words = (
         ROLES["probability"]
         | ROLES["score"]
         | ROLES["system"]
@@ -237,44 +237,44 @@ def scored_event(name: str) -> tuple[str, ...]:
         | ROLES["prediction"]
         | ROLES["truth"] - {"true"}
     )
-    return tuple(one for one in tokens(name) if one not in said)
+    return tuple(word for word in tokens(name) if word not in role_words)
 
 
-def similar(one: str, other: str) -> bool:
+def similar(word: str, wanted: str) -> bool:
     """Tell whether two words are the same but for their endings: churn, churned; bankrupt, bankruptcy."""
-    short = min(len(one), len(other))
-    common = next((n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), short)
-    return one == other or (common >= 3 and common >= 0.6 * short and (common >= 4 or common == short))
+    short = min(len(word), len(wanted))
+    common = next((n for n, (a, b) in enumerate(zip(word, wanted, strict=False)) if a != b), short)
+    return word == wanted or (common >= 3 and common >= 0.6 * short and (common >= 4 or common == short))
 
 
-def overlap(words: Iterable[str], others: Iterable[str]) -> bool:
+def overlap(words: Iterable[str], second_words: Iterable[str]) -> bool:
     """Tell whether a word of one name is similar to one of another, or both names are one word."""
-    words, others = tuple(words), tuple(others)
-    alike = any(similar(a, b) for a in words for b in others)
-    return alike or bool(words and others and "".join(words) == "".join(others))
+    words, second_words = tuple(words), tuple(second_words)
+    alike = any(similar(a, b) for a in words for b in second_words)
+    return alike or bool(words and second_words and "".join(words) == "".join(second_words))
 
 
 def part_of_data(name: str) -> str:
     """Return the part of the data that a name says, as train or val; "" if none or several."""
-    parts = {PARTS[one] for one in tokens(name) if one in PARTS}
-    return parts.pop() if len(parts) == 1 else ""
+    splits = {PARTS[word] for word in tokens(name) if word in PARTS}
+    return splits.pop() if len(splits) == 1 else ""
 
 
 def sides(values: Set[str], names: Sequence[str] = ()) -> tuple[list[str], bool]:
     """Return two values, the one that is positive last, and whether custom or metadata say so."""
-    ordered = [plain_text(one) for one in names]
-    known = sorted(values, key=str)
+    ordered = [plain_text(name) for name in names]
+    ordered_values = sorted(values, key=str)
     if len(ordered) == 2 and values <= {*ordered}:
         return ordered, True
     if customary(values):
-        return sorted(known, key=CUSTOM.__getitem__), True
-    for one, other in ((a, b) for a in known for b in known if a != b):
-        words = tokens(other)
-        if words and words[0] in ROLES["negation"] and words[1:] == tokens(one):
-            return [other, one], True
-        if one in ("no", "0", "none", "n"):
-            return [one, other], True
+        return sorted(ordered_values, key=CUSTOM.__getitem__), True
+    for value, rival in ((a, b) for a in ordered_values for b in ordered_values if a != b):
+        words = tokens(rival)
+        if words and words[0] in ROLES["negation"] and words[1:] == tokens(value):
+            return [rival, value], True
+        if value in ("no", "0", "none", "n"):
+            return [value, rival], True
     try:
-        return sorted(known, key=float), True
+        return sorted(ordered_values, key=float), True
     except ValueError:
-        return known, False
+        return ordered_values, False

@@ -182,9 +182,9 @@ def _number(value: float, *peers: float) -> str:
 
 CELLS: dict[Column, Callable[[Outcome], str]] = {
     Column("result", "left"): _result,
-    Column("value"): lambda one: _number(one.value, one.limit),
-    Column("limit"): lambda one: _number(one.limit, one.value),
-    Column("headroom"): lambda one: NONE if math.isnan(one.left) else number(one.left, sign=True),
+    Column("value"): lambda outcome: _number(outcome.value, outcome.limit),
+    Column("limit"): lambda outcome: _number(outcome.limit, outcome.value),
+    Column("headroom"): lambda o: NONE if math.isnan(o.left) else number(o.left, sign=True),
 }
 
 

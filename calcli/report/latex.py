@@ -8,7 +8,7 @@ from calcli.core.language.text import plain
 from calcli.report.shown import Mark, TextTable
 
 SPECIAL = str.maketrans(
-    {one: rf"\{one}" for one in "&%$#_{}"}
+    {sign: rf"\{sign}" for sign in "&%$#_{}"}
     | {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
     | {"<": r"\textless{}", ">": r"\textgreater{}", "±": r"$\pm$", "…": r"\ldots{}"}
 )

@@ -74,7 +74,7 @@ def estimates_of(
     """Return the estimates of metrics, by canonical expression; of a sample its size stands with each."""
     rows = None if measured.of_rows is None else measured.predictions.n_rows
     estimates = {str(metric): metric.estimate(measured, settings, metrics) for metric in metrics}
-    return estimates if rows is None else {name: replace(one, rows=rows) for name, one in estimates.items()}
+    return estimates if rows is None else {name: replace(e, rows=rows) for name, e in estimates.items()}
 
 
 def of_state(predictions: Predictions, settings: Settings) -> Settings:
@@ -287,13 +287,13 @@ def assess(
         name: through(name, predictions, settings)
         for name in dict.fromkeys([predictions.resolve_lens(), *extra_lenses])
     }
-    known = {name: need for name, need in seen.items() if measured.state.provides(need)}
+    needs = {name: need for name, need in seen.items() if measured.state.provides(need)}
     return Evaluation(
         predictions,
         summary,
-        LensProblems((name for name, need in known.items() if isinstance(need, Scores)), measured.problem),
+        LensProblems((name for name, need in needs.items() if isinstance(need, Scores)), measured.problem),
         measured.class_bins(settings.bins) if "per_class" in contents else None,
-        {name: measured.vector_problem(name) for name, need in known.items() if isinstance(need, Vectors)},
+        {name: measured.vector_problem(name) for name, need in needs.items() if isinstance(need, Vectors)},
     )
 
 
@@ -400,7 +400,7 @@ def evaluate_slices(
         slices, numbers = slice_numbers(predictions, column)
         predictionses = select_each(predictions, numbers)
         if not settings.metrics:
-            metrics = [one.metric for one in summary.estimates.values() if not one.metric.entry.family.fits]
+            metrics = [e.metric for e in summary.estimates.values() if not e.metric.entry.family.fits]
             settings = replace(settings, metrics=tuple(metric.text for metric in metrics))
     if settings.draws:
         settings = replace(settings, draws=max(settings.draws, enough_draws(len(slices))))

@@ -114,11 +114,11 @@ class Schemas:
     def _keys(self, kind: Any, without: Sequence[str] = ()) -> dict[str, Any]:
         """Return the keys of an object, the required ones, and the groups that occur together."""
         if isinstance(kind, Fields):
-            parts = [self._keys(kind.of, kind.without), *map(self._keys, kind.beside)]
-            together = {name: keys_ for part in parts for name, keys_ in part["dependentRequired"].items()}
+            dicts = [self._keys(kind.of, kind.without), *map(self._keys, kind.beside)]
+            together = {name: keys_ for part in dicts for name, keys_ in part["dependentRequired"].items()}
             return {
-                "properties": {name: schema for part in parts for name, schema in part["properties"].items()},
-                "required": [*dict.fromkeys(name for part in parts for name in part["required"])],
+                "properties": {name: schema for part in dicts for name, schema in part["properties"].items()},
+                "required": [*dict.fromkeys(name for part in dicts for name in part["required"])],
                 "additionalProperties": False,
                 "dependentRequired": together,
             }

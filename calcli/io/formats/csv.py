@@ -226,7 +226,7 @@ def _refuse_ragged(path: AnyPath, name: str, delimiter: str) -> None:
             ) from error
 
 
-def blocks(path: AnyPath, name: str, delimiter: str, size: int, most: int) -> Iterator[bytes]:
+def blocks(path: AnyPath, name: str, delimiter: str, size: int, cap: int) -> Iterator[bytes]:
     """Yield the text of a file, perhaps compressed, in blocks of whole rows.
 
     Parameters
@@ -237,7 +237,7 @@ def blocks(path: AnyPath, name: str, delimiter: str, size: int, most: int) -> It
         Between fields.
     size
         Bytes of a block, but for what ends its last row.
-    most
+    cap
         Bytes that a row may have.
 
     Raises
@@ -254,8 +254,8 @@ def blocks(path: AnyPath, name: str, delimiter: str, size: int, most: int) -> It
                 empty = False
                 text = text[end:]
             text += part
-            if len(text) > most + size:
-                raise InputError(f"{name}: a row is longer than {most / 1e6:.0f} MB; expected rows of fields")
+            if len(text) > cap + size:
+                raise InputError(f"{name}: a row is longer than {cap / 1e6:.0f} MB; expected rows of fields")
     if text or empty:
         yield text
 

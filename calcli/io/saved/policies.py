@@ -34,7 +34,7 @@ from calcli.io.saved.settings import settings_of
 FILE, PROJECT = "calcli.toml", "pyproject.toml"  # the first one counts where both are there
 FIRST = "write a first policy with calcli check --init FILE"
 COUNT = whole()
-OF_ALL = {one.key: name for name, one in declared(Settings).items() if one.in_policies}
+OF_ALL = {s.key: name for name, s in declared(Settings).items() if s.in_policies}
 GENERAL = (*OF_ALL, "min_rows", "reading", "rules")
 READING = mapping('a table such as [reading] with label_column = "truth"')
 OF_RULE = (
