@@ -66,7 +66,7 @@ def read(path: str | Path, options: ReadOptions | None = None) -> Predictions:
 
 def read_concat(paths: Sequence[str | Path], options: ReadOptions | None = None) -> Predictions:
     """Read several files as one data set, in the order given; otherwise as `read`."""
-    names = [path_ for path in paths for path_ in parts_of_pattern(without_secrets(str(path)))]
+    names = [piece for path in paths for piece in parts_of_pattern(without_secrets(str(path)))]
     states = [path for path in names if is_state(path)]
     if states and len(names) > 1:
         raise UsageError(f"{states[0]} is a state; put states together with calcli merge, then read the one")

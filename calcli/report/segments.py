@@ -145,10 +145,10 @@ class SegmentsReport(Shown):
         return table_of(title, [(segment.name, segment) for segment in segments], cells, [self._level()])
 
     def _level(self) -> str:
-        unit = "Gaps are in points: predicted minus observed."
+        note = "Gaps are in points: predicted minus observed."
         if self.settings.metric == "log_loss":
-            unit = "The log-loss is that beyond what the predictions expect."
-        return f"{unit} Intervals ({level_percent(self.settings.level)}) and p hold for all segments at once."
+            note = "The log-loss is that beyond what the predictions expect."
+        return f"{note} Intervals ({level_percent(self.settings.level)}) and p hold for all segments at once."
 
     def _words(self, segment: Segment) -> str:
         if self.settings.metric == "log_loss":

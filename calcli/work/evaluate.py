@@ -236,10 +236,10 @@ def results_of(evaluation: Evaluation) -> list[Result]:
     """Return the results of all rows, then of each slice, with p-values corrected for their number."""
     results = [summarize(evaluation)]
     for slices in evaluation.slices.values():
-        results_ = [Result(**vars(estimates)) for estimates in slices]
-        corrected = with_corrected_p([part.estimates for part in results_], list(map(is_compared, results_)))
+        ready = [Result(**vars(estimates)) for estimates in slices]
+        corrected = with_corrected_p([part.estimates for part in ready], list(map(is_compared, ready)))
         results += [
-            replace(part, estimates=estimates) for part, estimates in zip(results_, corrected, strict=True)
+            replace(part, estimates=estimates) for part, estimates in zip(ready, corrected, strict=True)
         ]
     return results
 

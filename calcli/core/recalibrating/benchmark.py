@@ -314,8 +314,8 @@ def _fitted(task: Task, method: str, rows: LabeledScores, seed: int) -> Calibrat
 
 def cost(metric: str, value: float) -> float:
     """Return a value with lower as better; undefined values are worst."""
-    cost_ = METRICS[metric.partition(":")[0]].cost(value)
-    return math.inf if math.isnan(cost_) else cost_
+    loss = METRICS[metric.partition(":")[0]].cost(value)
+    return math.inf if math.isnan(loss) else loss
 
 
 def like_best(trials: Sequence[Trial], metric: str, level: float) -> set[str]:

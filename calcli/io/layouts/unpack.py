@@ -161,7 +161,7 @@ def _of_options(table: Table, field: Any) -> Unpacked | None:
 
 
 def _filled(lists: Any, row: Row, *, size: int, fill: float) -> Any:
-    filled = [row_ if row_ is None else [*row_, *[fill] * (size - len(row_))] for row_ in lists.to_pylist()]
+    filled = [line if line is None else [*line, *[fill] * (size - len(line))] for line in lists.to_pylist()]
     return pa.array(filled, pa.list_(pa.float64()))
 
 
