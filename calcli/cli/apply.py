@@ -93,7 +93,7 @@ def apply(
         remark(note)
     changed = written.changed_rows
     of_classes = "" if changed is None else f"; the predicted class changed in {changed:,}"
-    done = "moved to other class priors" if not calibrator else "recalibrated"
+    action = "moved to other class priors" if not calibrator else "recalibrated"
     if written.answered is not None:
-        done, of_classes = f"kept; {written.answered:,} are at or above the threshold", ""
-    remark(f"{counted(written.rows, 'row')} {done}{of_classes}")
+        action, of_classes = f"kept; {written.answered:,} are at or above the threshold", ""
+    remark(f"{counted(written.rows, 'row')} {action}{of_classes}")

@@ -82,22 +82,22 @@ def check(
             raise UsageError(f"--init takes the values of one file; {len(files)} were given")
         if path != "-" and Path(path).is_file():
             raise UsageError(f"{path} exists; give another name with --policy, or - for standard output")
-        text, said = policy_for(files[0], reading, baseline, pairing)
+        text, notes = policy_for(files[0], reading, baseline, pairing)
         if path == "-":
             emit(text)
         else:
             write_policy(text, path)
             against = "" if baseline is None else " --baseline BASELINE"
-            said.append(
+            notes.append(
                 f"wrote {path}; check files against it with calcli check FILE --policy {path}{against}"
             )
-        for sentence in said:
+        for sentence in notes:
             remark(sentence)
         return None
     targets = [_target(text) for text in write or ()]
     if threshold is not None:
-        others = {"--policy": policy, "--baseline": baseline, "--strict": strict}
-        _refuse("--threshold judges a promise by itself", others)
+        clashing = {"--policy": policy, "--baseline": baseline, "--strict": strict}
+        _refuse("--threshold judges a promise by itself", clashing)
         report = check_threshold(files, threshold, reading, undecided)
     else:
         report = check_files(
@@ -116,19 +116,19 @@ def check(
     return report
 
 
-def _refuse(why: str, given: Mapping[str, object]) -> None:
+def _refuse(why: str, options: Mapping[str, object]) -> None:
     """Raise a UsageError for the first option that was given."""
-    for option, value in given.items():
+    for option, value in options.items():
         if value:
             raise UsageError(f"{why}; leave out {option}")
 
 
 def _target(text: str) -> tuple[Format, str]:
     form, _, path = text.partition("=")
-    known: Format
-    for known in get_args(Format):
-        if form == known and path == "-":
+    kind: Format
+    for kind in get_args(Format):
+        if form == kind and path == "-":
             raise UsageError(f"--write {text}: standard output has one form; choose it with --format {form}")
-        if form == known and path:
-            return known, path
+        if form == kind and path:
+            return kind, path
     raise UsageError(f"--write {text}: expected a format and a file, as in junit=check.xml")

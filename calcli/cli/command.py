@@ -57,13 +57,13 @@ def command(
         hints = get_type_hints(function, include_extras=True)
         parameters: list[inspect.Parameter] = []
         groups: dict[str, dict[str, Any]] = {}
-        known = inspect.signature(function).parameters
-        for name, parameter in known.items():
-            chosen = [one for one in getattr(hints[name], "__metadata__", ()) if isinstance(one, Chosen)]
+        arguments = inspect.signature(function).parameters
+        for name, parameter in arguments.items():
+            chosen = [mark for mark in getattr(hints[name], "__metadata__", ()) if isinstance(mark, Chosen)]
             if chosen:
-                found = [parameter for one in chosen for parameter in one.parameters(hints[name].__origin__)]
-                groups[name] = {parameter.name: said for said, parameter in found}
-                parameters += [parameter for _, parameter in found]
+                pairs = [parameter for c in chosen for parameter in c.parameters(hints[name].__origin__)]
+                groups[name] = {parameter.name: setting for setting, parameter in pairs}
+                parameters += [parameter for _, parameter in pairs]
             elif name not in ("watcher", "remark", *SHOWING) or hasattr(hints[name], "__metadata__"):
                 parameters.append(option(name, hints[name], parameter.default))
         parameters += outputs(formats, details, page=page)
@@ -80,15 +80,15 @@ def command(
             settings = {
                 name: made(hints[name].__origin__, group.values(), values) for name, group in groups.items()
             }
-            with progress(shown=not values["quiet"]) as watcher, together() if page else nullcontext():
+            with progress(wanted=not values["quiet"]) as watcher, together() if page else nullcontext():
                 values |= {"watcher": watcher, "remark": unsaid if values["quiet"] else remark} | settings
-                found = function(**{name: values[name] for name in known})
+                report = function(**{name: values[name] for name in arguments})
                 if html is not None:
-                    found.in_full().write(html, "html")
-            if found is not None:
-                _show(found, values)
+                    report.in_full().write(html, "html")
+            if report is not None:
+                _show(report, values)
 
-        run.settings = {name: said for group in groups.values() for name, said in group.items()}  # type: ignore[attr-defined]
+        run.settings = {name: setting for group in groups.values() for name, setting in group.items()}  # type: ignore[attr-defined]
         run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
         return run
@@ -138,9 +138,9 @@ def refuse_clashes(command: str, values: Mapping[str, Any]) -> None:
             raise UsageError(f"{written[where]} and {name} are both {place}; choose two places")
         written[where] = name
     for name in values.keys() - WRITTEN.keys() if written else ():
-        given = [] if (command, name) in (TRUTH, IN_PLACE) else values[name]
-        given = given[:-1] if (command, name) == LAST_IN_PLACE else given
-        texts = [text for text in (given if isinstance(given, list) else [given]) if isinstance(text, str)]
+        value = [] if (command, name) in (TRUTH, IN_PLACE) else values[name]
+        value = value[:-1] if (command, name) == LAST_IN_PLACE else value
+        texts = [text for text in (value if isinstance(value, list) else [value]) if isinstance(text, str)]
         for text in map(_on_disk, texts):
             is_read = os.path.isfile(text) or (name in READ and not os.path.exists(text))
             if is_read and (where := os.path.realpath(text)) in written:
@@ -151,11 +151,11 @@ def refuse_clashes(command: str, values: Mapping[str, Any]) -> None:
 
 def _outputs(command: str, values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield options with the files and folders that they name."""
-    named = [(spelled, str(values.get(name) or "")) for name, spelled in WRITTEN.items()]
+    places = [(spelled, str(values.get(name) or "")) for name, spelled in WRITTEN.items()]
     if command == TRUTH[0]:
-        named.append(("--posteriors", values[TRUTH[1]] or ""))
-    named += [("--write", text.partition("=")[2]) for text in values.get("write") or ()]
-    for name, text in named:
+        places.append(("--posteriors", values[TRUTH[1]] or ""))
+    places += [("--write", text.partition("=")[2]) for text in values.get("write") or ()]
+    for name, text in places:
         place = _on_disk(text)
         if place and place != "-" and "://" not in place and not _is_device(place):
             yield name, place

@@ -65,8 +65,8 @@ def _options() -> list[Option]:
         types = get_type_hints(declaration.callback)
         for param in declaration.params:
             if param.param_type_name == "option" and not param.hidden:
-                said = _said(param, types[param.name], settings.get(param.name))
-                commands_of.setdefault(said, []).append(command)
+                entry = _said(param, types[param.name], settings.get(param.name))
+                commands_of.setdefault(entry, []).append(command)
     return [replace(option, commands=tuple(commands)) for option, commands in commands_of.items()]
 
 

@@ -173,12 +173,12 @@ def status_of(arguments: list[str]) -> int:
         ON_COMMAND_LINE.reset(token)
 
 
-def _needed(first: str) -> Iterable[str]:
+def _needed(command: str) -> Iterable[str]:
     """Return the commands with needed modules, by the first argument."""
-    if first in COMMANDS:
-        return (first,)
+    if command in COMMANDS:
+        return (command,)
     # help needs none; a misspelled command needs all, for the nearest one, and so does a shell that completes
-    return () if first in HELP and COMPLETING not in os.environ else COMMANDS
+    return () if command in HELP and COMPLETING not in os.environ else COMMANDS
 
 
 def _within(sentence: str) -> str:

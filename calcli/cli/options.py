@@ -60,24 +60,24 @@ class Chosen:
         """Yield the settings with the parameters that typer makes options of."""
         settings = declared(owner)
         for name in self.names:
-            said = settings[name]
-            shown = said.default if isinstance(said.default, bool | int | float | str) else None
+            setting = settings[name]
+            default = setting.default if isinstance(setting.default, bool | int | float | str) else None
             text = name in TEXT and name in self.meanings
-            if text and shown is not None:
-                shown = str(shown)
-            words = [self.meanings.get(name, said.help)]
-            words += ["Repeatable."] if said.values.several == "repeated" else []
-            words += [] if shown is None or isinstance(shown, bool) else [f" [default: {shown}]"]
+            if text and default is not None:
+                default = str(default)
+            words = [self.meanings.get(name, setting.help)]
+            words += ["Repeatable."] if setting.values.several == "repeated" else []
+            words += [] if default is None or isinstance(default, bool) else [f" [default: {default}]"]
             form = Option(
-                SPELLED.get(name, said.option),
-                metavar=TEXT[name] if text else said.metavar,
+                SPELLED.get(name, setting.option),
+                metavar=TEXT[name] if text else setting.metavar,
                 help=" ".join(words),
                 show_default=False,
                 autocompletion=among(COMPLETED[name]) if name in COMPLETED else None,
                 rich_help_panel=self.heading,
             )
-            kind = (str if shown is not None else str | None) if text else _type(said)
-            yield said, option(said.key, Annotated[kind, form], shown)
+            kind = (str if default is not None else str | None) if text else _type(setting)
+            yield setting, option(setting.key, Annotated[kind, form], default)
 
 
 def chosen(heading: str, names: str, **meanings: str) -> Chosen:
@@ -115,14 +115,14 @@ def made(owner: type[Any], settings: Iterable[Setting], values: Mapping[str, Any
     InputError
         If a file of class groups, costs or priors is damaged.
     """
-    given = {setting.keyword: values[setting.key] for setting in settings if values[setting.key] is not None}
-    if isinstance(folds := given.pop("folds", None), str):  # how many, or their column
-        given |= {"folds": int(folds)} if WHOLE.fullmatch(folds) else {"fold_column": folds}
+    chosen = {setting.keyword: values[setting.key] for setting in settings if values[setting.key] is not None}
+    if isinstance(folds := chosen.pop("folds", None), str):  # how many, or their column
+        chosen |= {"folds": int(folds)} if WHOLE.fullmatch(folds) else {"fold_column": folds}
     if owner is Settings:
         from calcli.io.saved.settings import settings_of
 
-        return settings_of(given, "option")
-    return owner(**checked(owner, given, "option"))
+        return settings_of(chosen, "option")
+    return owner(**checked(owner, chosen, "option"))
 
 
 SCORES = "scores kind scale classes positive renormalize per_character class_axis confidence against_rest"

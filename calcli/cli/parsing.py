@@ -66,11 +66,11 @@ class Command(TyperCommand):
         parse = parser.parse_args
 
         def parse_args(args: list[str]) -> tuple[Any, Any, Any]:
-            values, rest, order = parse(args)
+            values, arguments, order = parse(args)
             for param in dict.fromkeys(order):
                 if getattr(param, "param_type_name", "") == "option" and not param.multiple:
                     values[param.name] = _one(param, values[param.name], values, ctx)
-            return values, rest, order
+            return values, arguments, order
 
         setattr(parser, "parse_args", parse_args)  # noqa: B010 (a method of one object)
         return parser
@@ -102,9 +102,9 @@ class Command(TyperCommand):
             sections.setdefault(heading, []).append((place, _with_choices(*record)))
         for heading, records in sections.items():
             if records and (ctx.meta[ALL] or heading in ("Arguments", COMMON_HEADING)):
-                shown = [record for _, record in sorted(records, key=lambda record: record[0])]
+                rows = [record for _, record in sorted(records, key=lambda record: record[0])]
                 with formatter.section(heading):
-                    formatter.write_dl(shown, WIDTH)
+                    formatter.write_dl(rows, WIDTH)
 
 
 def plainly(params: list[Any]) -> list[Any]:
@@ -120,9 +120,9 @@ def plainly(params: list[Any]) -> list[Any]:
 
 
 def _value(param: Any, ctx: Any, value: Any) -> Any:
-    said = param.type_descriptor
-    kind = said.annotation
-    if kind is int and not said.is_ranged and isinstance(value, str) and WHOLE.fullmatch(value):
+    type_ = param.type_descriptor
+    kind = type_.annotation
+    if kind is int and not type_.is_ranged and isinstance(value, str) and WHOLE.fullmatch(value):
         value = int(value)
     absent = value is None and not param.required
     texts = kind == list[str] and isinstance(value, list | tuple) and len(value) > 0
@@ -142,14 +142,14 @@ def _one(param: Any, value: Any, values: dict[str, Any], ctx: Any) -> Any:
     return value[-1]
 
 
-def _with_choices(shown: str, text: str) -> tuple[str, str]:
+def _with_choices(names: str, text: str) -> tuple[str, str]:
     """Return the help of an argument or option, with its choices among its words."""
-    match = CHOICES.search(shown)
+    match = CHOICES.search(names)
     if match is None:
-        return shown, text
-    shown, choices = shown[: match.start()].rstrip(), match[1].split("|")
-    if not shown.startswith("-"):  # an argument, whose choices its command describes
-        return shown, text.removesuffix("  [required]")
+        return names, text
+    names, choices = names[: match.start()].rstrip(), match[1].split("|")
+    if not names.startswith("-"):  # an argument, whose choices its command describes
+        return names, text.removesuffix("  [required]")
     words, gap, default = text.partition("  [")
     text = f"{words.rstrip('.')}: {', '.join(choices)}.{gap}{default}"
-    return f"{shown} {shown.split('--')[-1].upper()}", text
+    return f"{names} {names.split('--')[-1].upper()}", text

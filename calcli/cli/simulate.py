@@ -56,5 +56,5 @@ def simulate(
     simulation, written = simulate_file(system, output, posteriors, settings)
     if written:
         n, k = simulation.scores.shape
-        what = f"{n:,} answers" if simulation.of_answers else f"{n:,} rows of {k} classes"
-        remark(f"{what} in {', '.join(written)}")
+        size = f"{n:,} answers" if simulation.of_answers else f"{n:,} rows of {k} classes"
+        remark(f"{size} in {', '.join(written)}")

@@ -89,22 +89,22 @@ def study(
     if what in get_args(Procedure):
         if file is None:
             raise UsageError(f"{what} is a procedure on predictions; name their file")
-        given = [*parameters.parameters, *(name for name, value in simulating.items() if value)]
-        _refuse(given, f"is for simulated systems, and {what} is a procedure on a file")
+        clashing = [*parameters.parameters, *(name for name, value in simulating.items() if value)]
+        _refuse(clashing, f"is for simulated systems, and {what} is a procedure on a file")
         study_options = Asked(names, draws, seed)
         return study_file(what, file, reading, study_options, posteriors, calibration_data, output)
     if file is not None:
         raise UsageError(f"{what} is simulated; leave out {file}")
-    given = [*reading.given, *(name for name, value in proceeding.items() if value)]
-    _refuse(given, f"is for procedures on a file, and {what} is simulated")
+    clashing = [*reading.given, *(name for name, value in proceeding.items() if value)]
+    _refuse(clashing, f"is for procedures on a file, and {what} is simulated")
     if not names:
         raise UsageError("--metrics is empty; expected some, as in --metrics ece,ks")
     sizes = whole_numbers(ROWS).checked("--rows", some_items("--rows", rows))
-    drawn = sizes, series, parameters.parameters, seed
-    return study_system(what, names, *drawn, output, workers, watcher)
+    arguments = sizes, series, parameters.parameters, seed
+    return study_system(what, names, *arguments, output, workers, watcher)
 
 
-def _refuse(given: Iterable[str], reason: str) -> None:
+def _refuse(names: Iterable[str], reason: str) -> None:
     """Raise a UsageError for the first option that was given."""
-    for name in given:
+    for name in names:
         raise UsageError(f"--{name.replace('_', '-')} {reason}; leave it out")

@@ -50,8 +50,8 @@ def parts_of(path: AnyPath, options: ReadOptions) -> list[AnyPath]:
             "one data set, all of one format"
         )
     for folder in within:
-        others = [file for file in _files(folder, []) if not _is_beside(file, options)]
-        if any(format_of(file) is named_format(files[0]) for file in others):
+        inner = [file for file in _files(folder, []) if not _is_beside(file, options)]
+        if any(format_of(file) is named_format(files[0]) for file in inner):
             every = shlex.quote(f"{path}/**/*{files[0].suffix}")
             raise InputError(
                 f"{path} holds parts and the folder {folder.name}, which holds files of their format; "
@@ -61,10 +61,10 @@ def parts_of(path: AnyPath, options: ReadOptions) -> list[AnyPath]:
             )
     shards = {match[1]: file for file in files if (match := SHARD.fullmatch(file.name))}
     if len(shards) > 1:
-        each = "; ".join(
+        commands = "; ".join(
             f"calcli evaluate {shlex.quote(str(path))}/{stem}-* --concat" for stem in sorted(shards)
         )
-        raise InputError(f"{path} holds several splits, {listed(sorted(shards))}; evaluate one: {each}")
+        raise InputError(f"{path} holds several splits, {listed(sorted(shards))}; evaluate one: {commands}")
     return sorted(files, key=lambda file: natural_key(file.relative_to(str(path)).as_posix()))
 
 
@@ -120,11 +120,11 @@ def _only_split(path: AnyPath) -> AnyPath | None:
     InputError
         If there are several.
     """
-    splits = sorted(one for one in path.iterdir() if one.is_dir() and any(map(format_of, one.iterdir())))
+    splits = sorted(f for f in path.iterdir() if f.is_dir() and any(map(format_of, f.iterdir())))
     if len(splits) > 1:
-        each = "; ".join(f"calcli evaluate {shlex.quote(str(one))}" for one in splits)
+        commands = "; ".join(f"calcli evaluate {shlex.quote(str(f))}" for f in splits)
         raise InputError(
-            f"{path} is a folder of data sets, {listed([one.name for one in splits])}; evaluate one: {each}"
+            f"{path} is a folder of data sets, {listed([f.name for f in splits])}; evaluate one: {commands}"
         )
     return splits[0] if splits else None
 
@@ -158,7 +158,7 @@ def files_of_systems(files: Iterable[str], options: ReadOptions) -> list[str]:
     UsageError
         If other options choose the scores, or standard input would be read several times.
     """
-    files = without_labels([one for file in files for one in parts_of_pattern(file)], options)
+    files = without_labels([path for file in files for path in parts_of_pattern(file)], options)
     systems = parse_systems(options.system)
     if not systems:
         return files

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import pandas
 
 
-def from_table(data: Any, options: ReadOptions, beside: Mapping[str, Array] | None = None) -> Predictions:
+def from_table(data: Any, options: ReadOptions, extra: Mapping[str, Array] | None = None) -> Predictions:
     """Take a table of Python for predictions, as a file of the same columns would be.
 
     Parameters
@@ -32,7 +32,7 @@ def from_table(data: Any, options: ReadOptions, beside: Mapping[str, Array] | No
         Of pandas, polars or pyarrow, or anything with the Arrow stream interface.
     options
         What the columns do not say themselves.
-    beside
+    extra
         Further columns by name, (N,) each.
 
     Raises
@@ -47,13 +47,13 @@ def from_table(data: Any, options: ReadOptions, beside: Mapping[str, Array] | No
         table = _of_pandas(data) if type(data).__module__.startswith("pandas") else pa.table(data)
     except (pa.ArrowException, TypeError, ValueError) as error:
         raise InputError(f"{name} cannot be read as a table: {error}") from error
-    for called, values in (beside or {}).items():
+    for called, values in (extra or {}).items():
         if values.shape != (len(table),):
             raise InputError(f"{called} of shape {values.shape} for {len(table)} rows; expected one for each")
         table = table.append_column(called, pa.array(values, from_pandas=True))
     part = in_memory(name, sound(table))
     return answered(
-        lambda said: understand(replace(find([part], said), files=()), name, said),
+        lambda attempt: understand(replace(find([part], attempt), files=()), name, attempt),
         options,
         shown_in([name], options),
     )

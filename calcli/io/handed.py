@@ -79,7 +79,7 @@ def from_arrays(
         raise InputError(f"{NAME}: the scores are {type_in_words(values.dtype)}; expected numbers")
     place = Place(((NAME, rows_and_columns(values.shape, NAME)[0]),))
     names = None if classes is None else tuple(map(str, classes))
-    arrays = {name: np.asarray(one) for name, one in (columns or {}).items()}
+    arrays = {name: np.asarray(column) for name, column in (columns or {}).items()}
     arrays |= {SCORES: values, LABELS: _in_order(labels, values.shape, names, place)}
     options = ReadOptions(
         kind=kind,
@@ -159,8 +159,8 @@ def _last_names(labels: Any) -> tuple[str, ...]:
 def _order(columns: Sequence[str], classes: tuple[str, ...] | None, place: Place) -> list[int] | None:
     """Return which column has each class: by its name or its number, or by what false and true stand for."""
     places = tuple(map(str, range(len(columns))))
-    whole = [re.sub(r"(?<=\d)\.0$", "", name) for name in columns]  # of floats
-    for names, wanted in product((columns, whole), (classes or places, places)):
+    without_fractions = [re.sub(r"(?<=\d)\.0$", "", name) for name in columns]  # of floats
+    for names, wanted in product((columns, without_fractions), (classes or places, places)):
         if (order := order_of(names, wanted)) is not None:
             return order
     truth = order_of([name.casefold() for name in columns], ("false", "true"))

@@ -43,8 +43,8 @@ class Place:
     @property
     def name(self) -> str:
         """Name the data set."""
-        first = self.parts[0][0]
-        return first if len(self.parts) == 1 else f"{first} and {len(self.parts) - 1} more"
+        file = self.parts[0][0]
+        return file if len(self.parts) == 1 else f"{file} and {len(self.parts) - 1} more"
 
     @property
     def left(self) -> tuple[int, ...]:
@@ -73,14 +73,14 @@ class KeptPlace(Place):
     rows: tuple[int, ...]
 
     @classmethod
-    def of(cls, whole: Place, kept: NDArray[np.bool_]) -> KeptPlace:
+    def of(cls, place: Place, mask: NDArray[np.bool_]) -> KeptPlace:
         """Return the (N,) kept rows of a place."""
-        parts, first = [], 0
-        for name, rows in whole.parts[:-1]:
-            parts.append((name, int(kept[first : first + rows].sum())))
-            first += rows
-        parts.append((whole.parts[-1][0], int(kept[first:].sum())))  # a stream does not know its rows
-        return cls(tuple(parts), whole, tuple(kept.nonzero()[0].tolist()))
+        counts, start = [], 0
+        for name, rows in place.parts[:-1]:
+            counts.append((name, int(mask[start : start + rows].sum())))
+            start += rows
+        counts.append((place.parts[-1][0], int(mask[start:].sum())))  # a stream does not know its rows
+        return cls(tuple(counts), place, tuple(mask.nonzero()[0].tolist()))
 
     @property
     def left(self) -> tuple[int, ...]:
@@ -147,7 +147,7 @@ class Question(InputError):
         super().__init__(sentence_with((), options_alone))
 
 
-def answered(read: Callable[[ReadOptions], T], options: ReadOptions, shown: Commands) -> T:
+def answered(read: Callable[[ReadOptions], T], options: ReadOptions, commands: Commands) -> T:
     """Return the result of reading; a question is put with the offers that can be read to their end.
 
     Raises
@@ -158,8 +158,8 @@ def answered(read: Callable[[ReadOptions], T], options: ReadOptions, shown: Comm
     try:
         return read(options)
     except Question as question:
-        sound = (one for one in question.offers if _reads(read, replace(options, **one)))
-        raise InputError(question.sentence_with(list(islice(sound, MOST_COMMANDS + 1)), shown)) from None
+        sound = (offer for offer in question.offers if _reads(read, replace(options, **offer)))
+        raise InputError(question.sentence_with(list(islice(sound, MOST_COMMANDS + 1)), commands)) from None
 
 
 def _reads(read: Callable[[ReadOptions], HasScores], options: ReadOptions) -> bool:
@@ -181,8 +181,8 @@ def refuse_given(options: ReadOptions, names: Sequence[str], why: str) -> None:
 def shown_in(paths: Sequence[str], options: ReadOptions) -> Commands:
     """Return what shows the command of an offer, with what the user said already."""
     files = " ".join(map(in_command, paths)) if len(paths) <= FEW_FILES else "FILES"
-    given = {name: value for name, value in options.given.items() if name != "system"}  # its columns are said
-    return lambda offer: " ".join([f"calcli evaluate {files}", *_words({**given, **offer})])
+    facts = {name: value for name, value in options.given.items() if name != "system"}  # its columns are said
+    return lambda offer: " ".join([f"calcli evaluate {files}", *_words({**facts, **offer})])
 
 
 def options_alone(offer: Offer) -> str:
@@ -194,7 +194,7 @@ def _words(options: Offer) -> Iterator[str]:
     """Yield options with their values, as a shell takes them."""
     for name, value in options.items():
         setting = declared(ReadOptions)[name]
-        whole = setting.values.several != "repeated" or not isinstance(value, tuple)
-        for one in [",".join(value) if isinstance(value, tuple) else value] if whole else value:
-            text = shlex.quote(f"{one:g}" if isinstance(one, float) else str(one))
-            yield setting.option if one is True else f"{setting.option}{'=' if text[0] == '-' else ' '}{text}"
+        joined = setting.values.several != "repeated" or not isinstance(value, tuple)
+        for v in [",".join(value) if isinstance(value, tuple) else value] if joined else value:
+            text = shlex.quote(f"{v:g}" if isinstance(v, float) else str(v))
+            yield setting.option if v is True else f"{setting.option}{'=' if text[0] == '-' else ' '}{text}"

@@ -96,7 +96,7 @@ class ReadOptions:
     def named(self, stored: tuple[str, ...] | None) -> tuple[str, ...]:
         """Return all classes named in the file or by the options."""
         return tuple(
-            one for one in (*(stored or ()), *(self.classes or ()), self.positive) if one is not None
+            name for name in (*(stored or ()), *(self.classes or ()), self.positive) if name is not None
         )
 
     @property
@@ -119,7 +119,7 @@ class ReadOptions:
             )
 
 
-def read_options(given: Mapping[str, Any], spelling: Spelling = "keyword") -> ReadOptions:
+def read_options(options: Mapping[str, Any], spelling: Spelling = "keyword") -> ReadOptions:
     """Return how files are to be read, from values by keyword.
 
     Raises
@@ -127,4 +127,4 @@ def read_options(given: Mapping[str, Any], spelling: Spelling = "keyword") -> Re
     UsageError
         If an option is unknown, or its value is wrong.
     """
-    return ReadOptions(**checked(ReadOptions, given, spelling))
+    return ReadOptions(**checked(ReadOptions, options, spelling))

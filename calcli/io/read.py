@@ -66,51 +66,51 @@ def read(path: str | Path, options: ReadOptions | None = None) -> Predictions:
 
 def read_concat(paths: Sequence[str | Path], options: ReadOptions | None = None) -> Predictions:
     """Read several files as one data set, in the order given; otherwise as `read`."""
-    given = [one for path in paths for one in parts_of_pattern(without_secrets(str(path)))]
-    states = [path for path in given if is_state(path)]
-    if states and len(given) > 1:
+    names = [piece for path in paths for piece in parts_of_pattern(without_secrets(str(path)))]
+    states = [path for path in names if is_state(path)]
+    if states and len(names) > 1:
         raise UsageError(f"{states[0]} is a state; put states together with calcli merge, then read the one")
     if states:
-        others = [name for name in declared(ReadOptions) if name not in OF_STATES]
+        unused = [name for name in declared(ReadOptions) if name not in OF_STATES]
         why = f"{states[0]} is a state, made of rows that were read already; leave it out"
-        refuse_given(options or ReadOptions(), others, why)
+        refuse_given(options or ReadOptions(), unused, why)
         return predictions_of(load_state(states[0]), states[0], in_file=True)
-    if len(given) > 1 and "-" in given:
+    if len(names) > 1 and "-" in names:
         raise UsageError("- (standard input) cannot be joined with files; give files only, or - alone")
-    name = given[0] if len(given) == 1 else f"{given[0]} and {len(given) - 1} more"
-    given, options = of_system(given, options or ReadOptions())
-    if given == ["-"]:
+    name = names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
+    names, options = of_system(names, options or ReadOptions())
+    if names == ["-"]:
         with spooled() as (path, form):
             part = form.module.open_file(path, STDIN)
             return answered(
-                lambda said: understand(replace(find([part], said), files=()), name, said),
+                lambda attempt: understand(replace(find([part], attempt), files=()), name, attempt),
                 options,
-                shown_in(given, options),
+                shown_in(names, options),
             )
-    places = [(file, folder) for folder in map(path_of, given) for file in parts_of(folder, options)]
-    return read_places(places, name, options, given)
+    places = [(file, folder) for folder in map(path_of, names) for file in parts_of(folder, options)]
+    return read_places(places, name, options, names)
 
 
 def read_places(
-    places: Sequence[tuple[AnyPath, AnyPath]], name: str, options: ReadOptions, given: Sequence[str]
+    places: Sequence[tuple[AnyPath, AnyPath]], name: str, options: ReadOptions, paths: Sequence[str]
 ) -> Predictions:
     """Read the files of a data set called so, each within what was given."""
     files = [file for file, _ in places]
     forms = [known_format(file) for file in files]
-    parts = [
+    items = [
         form.module.open_file(file, str(file)).beside(partition_of(file, folder))
         for form, (file, folder) in zip(forms, places, strict=True)
     ]
-    first = {part.what: file for part, file in zip(reversed(parts), reversed(files), strict=True)}
-    if len(first) > 1:
+    example = {part.what: file for part, file in zip(reversed(items), reversed(files), strict=True)}
+    if len(example) > 1:
         raise InputError(
-            f"{first['arrays']} holds arrays and {first['a table']} a table; parts of one data set "
+            f"{example['arrays']} holds arrays and {example['a table']} a table; parts of one data set "
             "must be alike"
         )
-    if "arrays" in first:
+    if "arrays" in example:
         why = f"{files[0]} has no columns; name the labels with --labels"
         refuse_given(options, ["label_column"], why)
-    return answered(lambda said: understand(find(parts, said), name, said), options, shown_in(given, options))
+    return answered(lambda opts: understand(find(items, opts), name, opts), options, shown_in(paths, options))
 
 
 @contextmanager
@@ -176,9 +176,9 @@ def understand(source: Source, name: str, options: ReadOptions) -> Predictions:
     kind = _judged(source, options)
     if options.renormalize:
         acts = kind.kind == "probs" and source.scores.shape[1] > 1
-        done = "rows that do not sum to one were divided by their sum, as asked"
+        action = "rows that do not sum to one were divided by their sum, as asked"
         notes.append(
-            done if acts else "--renormalize is for probabilities of several classes, and did nothing"
+            action if acts else "--renormalize is for probabilities of several classes, and did nothing"
         )
     of_objects = source.layout == OBJECTS.name
     understood = Predictions(
@@ -263,8 +263,8 @@ def _checked_weights(weights: Array, rows: int, place: Place, options: ReadOptio
             f"{place.row(row)} has the weight {weights[row]:g}; expected a finite number of at least 0"
         )
     if not weights.any():
-        first = f" of the first {len(weights):,} rows" if len(weights) < rows else ""
-        raise InputError(f"{place.name}: all weights{first} are 0; expected some rows to count")
+        which = f" of the first {len(weights):,} rows" if len(weights) < rows else ""
+        raise InputError(f"{place.name}: all weights{which} are 0; expected some rows to count")
     largest, positive = int(weights.argmax()), np.where(weights > 0, weights, np.inf)
     for row, (low, high) in ((int(positive.argmin()), (LEAST_WEIGHT, np.inf)), (largest, LARGEST)):
         if not low <= weights[row] <= high:
@@ -299,15 +299,15 @@ class Piece:
         return self.path
 
 
-def in_pieces(given: Sequence[str], options: ReadOptions) -> list[Piece]:
+def in_pieces(paths: Sequence[str], options: ReadOptions) -> list[Piece]:
     """Return files and files in folders; the numbers of their rows if they are few and all are Parquet."""
-    folders = [(folder, path_of(folder)) for folder in given]
+    folders = [(folder, path_of(folder)) for folder in paths]
     files = [Piece(str(file), folder) for folder, path in folders for file in parts_of(path, options)]
-    if len(files) > FEW_FILES or any(known_format(path_of(one.path)).name != "parquet" for one in files):
+    if len(files) > FEW_FILES or any(known_format(path_of(piece.path)).name != "parquet" for piece in files):
         return files
     look = BY_NAME["parquet"].module.metadata_of
-    ends = accumulate((look(path_of(one.path), one.path).num_rows for one in files), initial=0)
-    return [replace(one, rows=rows) for one, rows in zip(files, pairwise(ends), strict=True)]
+    ends = accumulate((look(path_of(piece.path), piece.path).num_rows for piece in files), initial=0)
+    return [replace(piece, rows=rows) for piece, rows in zip(files, pairwise(ends), strict=True)]
 
 
 def read_piece(piece: Piece, options: ReadOptions) -> Predictions:

@@ -13,7 +13,7 @@ from calcli.core.data.predictions import Kind
 
 _TABLES = tomllib.loads(files("calcli.io").joinpath("words.toml").read_text("utf-8"))
 ROLES = {role: frozenset(words.split()) for role, words in _TABLES["roles"].items()}
-PATTERNS = {what: re.compile(words) for what, words in _TABLES["patterns"].items()}
+PATTERNS = {kind: re.compile(words) for kind, words in _TABLES["patterns"].items()}
 NAMES: dict[str, str] = _TABLES["names"]
 MISSING_NAMES = ("", "nan", "none", "null", "<na>")
 NOT_AVAILABLE = ("na", "n/a", "#n/a")  # missing if it is none of the classes that are named
@@ -21,7 +21,7 @@ MISSING_NUMBERS = (-1, -100, 255)  # what segmentation and language models mark 
 
 
 def _sides(pairs: str) -> dict[str, int]:
-    return {one: place for pair in pairs.split(",") for place, one in enumerate(pair.split())}
+    return {word: place for pair in pairs.split(",") for place, word in enumerate(pair.split())}
 
 
 TRUTH = _sides(  # what is wrong and what is right
@@ -74,26 +74,26 @@ def tokens(name: str) -> tuple[str, ...]:
     """Return the words and numbers of a name."""
     name = re.sub(r"(?i)log[_ -]odds", "logodds", name)
     name = re.sub(r"(?i)\bp[_ -]?(val(?:ue)?s?)\b", r"p\1", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name))
-    return tuple(one.casefold() for one in re.findall(r"[^\W\d_]+|\d+", name))
+    return tuple(token.casefold() for token in re.findall(r"[^\W\d_]+|\d+", name))
 
 
-def says(what: str, name: str) -> bool:
+def says(kind: str, name: str) -> bool:
     """Tell whether some word of a name is of this kind."""
-    return any(PATTERNS[what].fullmatch(one) for one in tokens(name))
+    return any(PATTERNS[kind].fullmatch(token) for token in tokens(name))
 
 
-def named(what: str, column: str) -> bool:
+def named(kind: str, column: str) -> bool:
     """Tell whether a column, or the last part of its path, is named so, but for words like test."""
     for words in (tokens(column), tokens(re.split(r"\.(?=\w+$)", column)[-1])):
-        main = [one for one in words if one not in PARTS]
-        if any(PATTERNS[what].fullmatch("".join(some)) for some in (words, main) if some):
+        main = [word for word in words if word not in PARTS]
+        if any(PATTERNS[kind].fullmatch("".join(joined)) for joined in (words, main) if joined):
             return True
     return False
 
 
-def is_called(what: str, name: str) -> bool:
+def is_called(kind: str, name: str) -> bool:
     """Tell whether the whole of a name is one of these."""
-    return re.fullmatch(NAMES[what], plain_name(name)) is not None
+    return re.fullmatch(NAMES[kind], plain_name(name)) is not None
 
 
 def plain_name(name: str) -> str:
@@ -103,9 +103,9 @@ def plain_name(name: str) -> str:
 
 def missing_words(classes: Iterable[str] = ()) -> tuple[str, ...]:
     """Return the words, in lower case, for missing values; the name of a class is none."""
-    named = {one.strip().lower() for one in classes}
-    words = (*MISSING_NAMES, *NOT_AVAILABLE) if len(named) > 1 else MISSING_NAMES
-    return tuple(word for word in words if word not in named)
+    class_names = {name.strip().lower() for name in classes}
+    words = (*MISSING_NAMES, *NOT_AVAILABLE) if len(class_names) > 1 else MISSING_NAMES
+    return tuple(word for word in words if word not in class_names)
 
 
 def plain_text(value: object, missing: Container[str] = ()) -> str:
@@ -119,12 +119,12 @@ def plain_text(value: object, missing: Container[str] = ()) -> str:
 
 def customary(values: Iterable[str]) -> bool:
     """Tell whether all values are 0 or 1 by custom."""
-    return all(one in CUSTOM for one in values)
+    return all(value in CUSTOM for value in values)
 
 
 def are_custom(classes: Sequence[str]) -> bool:
     """Tell whether two classes are by custom 0 and 1, in any order."""
-    return sorted(CUSTOM.get(plain_text(one), 2) for one in classes) == [0, 1]
+    return sorted(CUSTOM.get(plain_text(class_name), 2) for class_name in classes) == [0, 1]
 
 
 def is_identifier(name: str) -> bool:
@@ -150,7 +150,7 @@ def plain(name: str) -> str:
 def label_names(names: Iterable[str]) -> list[str]:
     """Return the names of labels among names; weak ones only where there is no other."""
     names = list(names)
-    return [one for one in names if named("truth", one)] or [one for one in names if named("label", one)]
+    return [n for n in names if named("truth", n)] or [n for n in names if named("label", n)]
 
 
 def kind_by_name(names: Sequence[str]) -> tuple[Kind | None, str]:
@@ -160,14 +160,14 @@ def kind_by_name(names: Sequence[str]) -> tuple[Kind | None, str]:
     if kind is None:
         return None, ""
     prefixed = PREFIXED.fullmatch(names[0])
-    shown = names[0] if len(names) == 1 else ", ".join(names[:2]) + ", ..."
+    text = names[0] if len(names) == 1 else ", ".join(names[:2]) + ", ..."
     if prefixed and len(names) > 1:
-        shown = names[0][: prefixed.start(2)] + "*"
-    return kind, f"the scores are named {shown}"
+        text = names[0][: prefixed.start(2)] + "*"
+    return kind, f"the scores are named {text}"
 
 
 def _kind(name: str) -> Kind | None:
-    alone, prefixed, suffixed = (one.fullmatch(name) for one in (ALONE, PREFIXED, SUFFIXED))
+    alone, prefixed, suffixed = (pattern.fullmatch(name) for pattern in (ALONE, PREFIXED, SUFFIXED))
     stem = alone[1] if alone else prefixed[1] if prefixed else suffixed[2] if suffixed else ""
     return STEMS.get(stem.lower())
 
@@ -180,12 +180,12 @@ def stem_before(name: str) -> str:
 
 def natural_key(text: str) -> list[tuple[int, str]]:
     """Return a key that sorts numbers in names as numbers: part-2 before part-10."""
-    pieces = re.split("([0-9]+)", text)
+    runs = re.split("([0-9]+)", text)
     # the longer of two is the larger: none need be converted, which Python refuses of thousands of digits
-    numbers = (piece.lstrip("0") for piece in pieces)
+    numbers = (piece.lstrip("0") for piece in runs)
     return [
         (len(number), number) if i % 2 else (-1, piece)
-        for i, (piece, number) in enumerate(zip(pieces, numbers, strict=True))
+        for i, (piece, number) in enumerate(zip(runs, numbers, strict=True))
     ]
 
 
@@ -218,16 +218,16 @@ def natural_order(names: Sequence[str]) -> list[int]:
 def event(name: str) -> tuple[str, ...]:
     """Return the words of a label's name but for words that say that it is a label."""
     return tuple(
-        one
-        for one in tokens(name)
-        if one not in ROLES["truth"] | ROLES["label"] | ROLES["hint"] | ROLES["prediction"]
+        word
+        for word in tokens(name)
+        if word not in ROLES["truth"] | ROLES["label"] | ROLES["hint"] | ROLES["prediction"]
     )
 
 
 @cache
 def scored_event(name: str) -> tuple[str, ...]:
     """Return the words of a score's name but for words that say that it is a score."""
-    said = (
+    role_words = (
         ROLES["probability"]
         | ROLES["score"]
         | ROLES["system"]
@@ -237,44 +237,44 @@ def scored_event(name: str) -> tuple[str, ...]:
         | ROLES["prediction"]
         | ROLES["truth"] - {"true"}
     )
-    return tuple(one for one in tokens(name) if one not in said)
+    return tuple(word for word in tokens(name) if word not in role_words)
 
 
-def similar(one: str, other: str) -> bool:
+def similar(word: str, wanted: str) -> bool:
     """Tell whether two words are the same but for their endings: churn, churned; bankrupt, bankruptcy."""
-    short = min(len(one), len(other))
-    common = next((n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), short)
-    return one == other or (common >= 3 and common >= 0.6 * short and (common >= 4 or common == short))
+    short = min(len(word), len(wanted))
+    common = next((n for n, (a, b) in enumerate(zip(word, wanted, strict=False)) if a != b), short)
+    return word == wanted or (common >= 3 and common >= 0.6 * short and (common >= 4 or common == short))
 
 
-def overlap(words: Iterable[str], others: Iterable[str]) -> bool:
+def overlap(words: Iterable[str], second_words: Iterable[str]) -> bool:
     """Tell whether a word of one name is similar to one of another, or both names are one word."""
-    words, others = tuple(words), tuple(others)
-    alike = any(similar(a, b) for a in words for b in others)
-    return alike or bool(words and others and "".join(words) == "".join(others))
+    words, second_words = tuple(words), tuple(second_words)
+    alike = any(similar(a, b) for a in words for b in second_words)
+    return alike or bool(words and second_words and "".join(words) == "".join(second_words))
 
 
 def part_of_data(name: str) -> str:
     """Return the part of the data that a name says, as train or val; "" if none or several."""
-    parts = {PARTS[one] for one in tokens(name) if one in PARTS}
-    return parts.pop() if len(parts) == 1 else ""
+    splits = {PARTS[word] for word in tokens(name) if word in PARTS}
+    return splits.pop() if len(splits) == 1 else ""
 
 
 def sides(values: Set[str], names: Sequence[str] = ()) -> tuple[list[str], bool]:
     """Return two values, the one that is positive last, and whether custom or metadata say so."""
-    ordered = [plain_text(one) for one in names]
-    known = sorted(values, key=str)
+    ordered = [plain_text(name) for name in names]
+    ordered_values = sorted(values, key=str)
     if len(ordered) == 2 and values <= {*ordered}:
         return ordered, True
     if customary(values):
-        return sorted(known, key=CUSTOM.__getitem__), True
-    for one, other in ((a, b) for a in known for b in known if a != b):
-        words = tokens(other)
-        if words and words[0] in ROLES["negation"] and words[1:] == tokens(one):
-            return [other, one], True
-        if one in ("no", "0", "none", "n"):
-            return [one, other], True
+        return sorted(ordered_values, key=CUSTOM.__getitem__), True
+    for value, rival in ((a, b) for a in ordered_values for b in ordered_values if a != b):
+        words = tokens(rival)
+        if words and words[0] in ROLES["negation"] and words[1:] == tokens(value):
+            return [rival, value], True
+        if value in ("no", "0", "none", "n"):
+            return [value, rival], True
     try:
-        return sorted(known, key=float), True
+        return sorted(ordered_values, key=float), True
     except ValueError:
-        return known, False
+        return ordered_values, False

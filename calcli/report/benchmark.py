@@ -64,16 +64,16 @@ class BenchmarkReport(Shown):
         """Return the best method, the values with the best two marked, and the failures."""
         models = by_model(self.trials)
         headline = self.headline()
-        said = (f"{headline.read}.", *([headline.verdict] if headline.verdict else []))
-        tables = [TextTable("", notes=said)]
+        notes = (f"{headline.read}.", *([headline.verdict] if headline.verdict else []))
+        tables = [TextTable("", notes=notes)]
         tables.append(self._ranks() if len(models) > 1 else self._values(self.trials))
         failures = tuple(f"{sentence}." for sentence in self.failures())
         tables += [TextTable("Failed", notes=failures)] if failures else []
         tables += warnings_table(self.warnings)
         if not self.details:
             return tables
-        each = [self._values(list(tried.values())) for tried in models.values()] if len(models) > 1 else []
-        return [*tables, *each, self._changes(len(models) > 1), *reading_table(self.read)]
+        values = [self._values(list(tried.values())) for tried in models.values()] if len(models) > 1 else []
+        return [*tables, *values, self._changes(len(models) > 1), *reading_table(self.read)]
 
     def failures(self) -> list[str]:
         """Return what failed and why, in sentences without their full stop."""
@@ -105,17 +105,17 @@ class BenchmarkReport(Shown):
             least = min(ranks.values())
             best = " and ".join(method for method, rank in ranks.items() if rank == least)
             return Headline(read, f"The best mean rank by {metric}: {best}, {least:.2f}.", systems=())
-        first, *others = sorted(
+        best_one, *rivals = sorted(
             (trial for trial in self.trials if not trial.fault), key=lambda trial: _cost(trial, metric)
         )
-        what = superlative(METRICS[metric.partition(":")[0]], metric)
+        goal = superlative(METRICS[metric.partition(":")[0]], metric)
         like_it = like_best(self.trials, metric, self.settings.level)
-        names = [one.method for one in others if one.method in like_it]
+        names = [rival.method for rival in rivals if rival.method in like_it]
         like = f" Not significantly worse: {some(names)}." if names else ""
-        if names and len(names) == len(others):
+        if names and len(names) == len(rivals):
             like = " None of the others is significantly worse."
         return Headline(
-            read, f"The {what}: {first.method}, {number(first.values[metric])}.{like}", systems=()
+            read, f"The {goal}: {best_one.method}, {number(best_one.values[metric])}.{like}", systems=()
         )
 
     def data(self) -> BenchmarkObject:
@@ -159,7 +159,7 @@ class BenchmarkReport(Shown):
         """Return a row for each method of a model and a column for each metric."""
         metrics, level = self.settings.metrics, self.settings.level
         alike = {metric: like_best(trials, metric, level) for metric in metrics}
-        rows = [(one.method, *(_cell(one, key, alike[key], trials) for key in metrics)) for one in trials]
+        rows = [(t.method, *(_cell(t, key, alike[key], trials) for key in metrics)) for t in trials]
         costs = [[_cost(trial, metric) for metric in metrics] for trial in trials]
         tested = any(metric in trial.influences for trial in trials for metric in metrics)
         seeds = [SEEDS.format(seeds=self.seeds)] if self.seeds > 1 else []
@@ -239,5 +239,5 @@ def _cell(trial: Trial, metric: str, alike: Container[str], trials: Sequence[Tri
     like = "~" if trial.method in alike else ""
     if trial.deviations.get(metric):
         return like + plus_minus(trial.values[metric], trial.deviations[metric])
-    others = (trial.values[metric] for trial in trials if not trial.fault)
-    return like + number(trial.values[metric], *others)
+    peers = (trial.values[metric] for trial in trials if not trial.fault)
+    return like + number(trial.values[metric], *peers)

@@ -85,9 +85,9 @@ class CheckReport(Shown):
         numbers = [Number(result.lower(), str(n)) for result, n in times.items()]
         broken, undecided = times[RESULTS["failed"]], times["undecided"]
         failed = f"{broken:,} of {counted(len(rules), 'rule')} failed" if broken else "No rule failed"
-        held = "All rules hold" if not undecided else "No rule failed"
+        passed = "All rules hold" if not undecided else "No rule failed"
         open = f"; {undecided:,} undecided." if undecided else "."
-        verdict = (f"{held}{open}", f"{failed}{open}", "A file or a rule could not be judged.")
+        verdict = (f"{passed}{open}", f"{failed}{open}", "A file or a rule could not be judged.")
         read = f"{counted(len(self.files), 'file')}, judged by {self.path}"
         numbers += [Number("files at fault", str(faults))] if faults else []
         return Headline(read, verdict[self.exit_status], "bad" if self.exit_status else "good", numbers)
@@ -124,18 +124,18 @@ class CheckReport(Shown):
 
     def records(self) -> Iterator[dict[str, Any]]:
         """Yield a record for every rule on every file."""
-        for one in self.files:
-            for outcome in one.outcomes:
+        for f in self.files:
+            for outcome in f.outcomes:
                 record = _outcome(outcome)
-                yield {"path": one.path} | {key: value for key, value in record.items() if key != "condition"}
+                yield {"path": f.path} | {key: value for key, value in record.items() if key != "condition"}
 
     def __repr__(self) -> str:
         """Return what failed, in so few characters that pytest shows all of it."""
         failed = [file for file in self.files if _failed(file)] or list(self.files)
-        more = f"; and {len(failed) - 1} more" if len(failed) > 1 else ""
-        one = failed[0]
-        lines = [f"{one.path}: {verdict_sentence(one)}{more}"]
-        broken = [outcome for outcome in one.outcomes if outcome.result in ("failed", "not judged")]
+        tail = f"; and {len(failed) - 1} more" if len(failed) > 1 else ""
+        worst = failed[0]
+        lines = [f"{worst.path}: {verdict_sentence(worst)}{tail}"]
+        broken = [outcome for outcome in worst.outcomes if outcome.result in ("failed", "not judged")]
         for outcome in broken:
             line = f"  {outcome.rule.title}: {_result(outcome)}, {_number(outcome.value)}"
             if sum(map(len, (*lines, line))) > SHOWN_BY_PYTEST - 10:
@@ -150,10 +150,10 @@ def _failed(checked: Checked) -> bool:
 
 def _glance(files: Sequence[Checked], hidden: int) -> TextTable:
     """Return a line for each file, failed ones first."""
-    named = zip(short_names([file.path for file in files]), files, strict=True)
+    pairs = zip(short_names([file.path for file in files]), files, strict=True)
     rows = tuple(
-        (name, f"{one.rows:,}" if one.rows else NONE, _word(one))
-        for name, one in sorted(named, key=lambda both: not _failed(both[1]))
+        (name, f"{judged_file.rows:,}" if judged_file.rows else NONE, _word(judged_file))
+        for name, judged_file in sorted(pairs, key=lambda pair: not _failed(pair[1]))
     )
     failing = sum(map(_failed, files))
     notes = [f"{failing} of {counted(len(files), 'file')} failed."] if failing else []
@@ -176,15 +176,15 @@ def _result(outcome: Outcome) -> str:
     return "undecided" if outcome.status == "undecided" else RESULTS[outcome.result]
 
 
-def _number(value: float, *beside: float) -> str:
-    return NONE if math.isnan(value) else number(value, *beside)
+def _number(value: float, *peers: float) -> str:
+    return NONE if math.isnan(value) else number(value, *peers)
 
 
 CELLS: dict[Column, Callable[[Outcome], str]] = {
     Column("result", "left"): _result,
-    Column("value"): lambda one: _number(one.value, one.limit),
-    Column("limit"): lambda one: _number(one.limit, one.value),
-    Column("headroom"): lambda one: NONE if math.isnan(one.left) else number(one.left, sign=True),
+    Column("value"): lambda outcome: _number(outcome.value, outcome.limit),
+    Column("limit"): lambda outcome: _number(outcome.limit, outcome.value),
+    Column("headroom"): lambda o: NONE if math.isnan(o.left) else number(o.left, sign=True),
 }
 
 
@@ -213,10 +213,10 @@ def verdict_sentence(file: Checked) -> str:
         return f"Could not be judged: {file.fault}."
     decided = [outcome for outcome in file.outcomes if outcome.status != "undecided"]
     counts = Counter(outcome.result for outcome in decided)
-    parts = [f"{counts[what]} {word}" for what, word in WORDS.items() if counts[what]]
+    clauses = [f"{counts[outcome_]} {word}" for outcome_, word in WORDS.items() if counts[outcome_]]
     undecided = Counter(outcome.result for outcome in file.outcomes if outcome.status == "undecided")
-    parts += [f"{undecided[result]} undecided{said}" for result, said in OPEN.items() if undecided[result]]
-    return f"{counted(len(file.outcomes), 'rule')}: {', '.join(parts)}."
+    clauses += [f"{undecided[result]} undecided{note}" for result, note in OPEN.items() if undecided[result]]
+    return f"{counted(len(file.outcomes), 'rule')}: {', '.join(clauses)}."
 
 
 def _outcome(outcome: Outcome) -> OutcomeObject:

@@ -19,7 +19,7 @@ def junit_text(checked: Sequence[Checked], *, strict: bool = False) -> str:
     one that is undecided and passes, is a passed case that says so in its output. What a file has a warning
     of is a case as well; an error if `strict`.
     """
-    suites = [_suite(one, strict) for one in checked]
+    suites = [_suite(file, strict) for file in checked]
     totals = {key: str(sum(int(suite.get(key, 0)) for suite in suites)) for key in COUNTS}
     root = ET.Element("testsuites", {"name": "calcli check", **totals})
     root.extend(suites)
@@ -93,18 +93,18 @@ def annotations_text(checked: Sequence[Checked], policy: str, *, strict: bool = 
         place = {"file": plain(policy)} if placed and policy != "-" else {}
         lines.append(command(kind, plain(message), place | {"title": plain(title)}))
 
-    for one in checked:
-        if one.fault:
-            add("error", f"{one.path} could not be judged: {one.fault}", one.path)
-        for warning in one.warnings:
-            add("error" if strict else "warning", f"{one.path}: {warning}", "calcli check")
-        for outcome in one.outcomes:
+    for file in checked:
+        if file.fault:
+            add("error", f"{file.path} could not be judged: {file.fault}", file.path)
+        for warning in file.warnings:
+            add("error" if strict else "warning", f"{file.path}: {warning}", "calcli check")
+        for outcome in file.outcomes:
             if outcome.result != "passed" or outcome.status == "undecided":
                 kind = {"passed": "notice", "warning": "warning"}.get(outcome.result, "error")
-                add(kind, f"{one.path}: {outcome.status}: {outcome.reason}", outcome.rule.title)
-        if one.outcomes and one.count("passed") == len(one.outcomes):
-            rules = counted(len(one.outcomes), "rule")
-            add("notice", f"{one.path}: {rules} passed", "calcli check", placed=False)
+                add(kind, f"{file.path}: {outcome.status}: {outcome.reason}", outcome.rule.title)
+        if file.outcomes and file.count("passed") == len(file.outcomes):
+            rules = counted(len(file.outcomes), "rule")
+            add("notice", f"{file.path}: {rules} passed", "calcli check", placed=False)
     return "".join(f"{line}\n" for line in lines)
 
 

@@ -117,9 +117,9 @@ class ComparisonReport(Shown):
 
     def tables(self) -> list[TextTable]:
         """Return how systems were read, their ranking and differences, the ones in slices, and notes."""
-        overall, parts, names = self.comparisons[0], self.comparisons[1:], self.names()
+        overall, slices, names = self.comparisons[0], self.comparisons[1:], self.names()
         tables = backwards_table(self._backwards())
-        tables += reading_table(zip(names, (one.input.reading for one in overall.summaries), strict=True))
+        tables += reading_table(zip(names, (s.input.reading for s in overall.summaries), strict=True))
         if self.selecting or len(names) > 2:
             tables.append(_ranking(overall, names, self.selecting))
         if not self.selecting:
@@ -129,9 +129,9 @@ class ComparisonReport(Shown):
             else:
                 tables.append(_grid([overall], names, f"Differences to {names[0]}"))
             tables += _errors(overall, names)
-            if parts:
-                column = parts[0].part.column if parts[0].part else ""
-                tables.append(_grid(parts, names, f"Differences by {column}"))
+            if slices:
+                column = slices[0].part.column if slices[0].part else ""
+                tables.append(_grid(slices, names, f"Differences by {column}"))
         notes = tuple(_notes(self.comparisons, names, self.paired, self.unmatched))
         if self.unlike:
             notes = (f"The rows of the states could not be paired: {self.unlike}.", *notes)
@@ -141,26 +141,26 @@ class ComparisonReport(Shown):
         """Return which systems were compared, and what was found of the metric that ranks them."""
         overall, names = self.comparisons[0], self.names()
         read = f"{', '.join(names[1:])} against {names[0]}"
-        first = "".join(f"{name}: {one.message} " for name, found in self._backwards() for one in found)
+        alarm = "".join(f"{name}: {w.message} " for name, warnings in self._backwards() for w in warnings)
         if self.selecting or len(names) > 2:
-            sentence = first + selection_sentence(overall, names)
-            return Headline(read, sentence, "bad" if first else "plain", systems=names)
-        found = overall.differences[0]
-        ranking = found[overall.ranked_by.text]
+            sentence = alarm + selection_sentence(overall, names)
+            return Headline(read, sentence, "bad" if alarm else "plain", systems=names)
+        differences = overall.differences[0]
+        ranking = differences[overall.ranked_by.text]
         before, now = ranking.baseline, ranking.candidate
         change = f"{number(before, now)} to {number(now, before)}"
-        sentence = f"{first}{ranking.metric.text}: {ranking.verdict}, {change}."
-        others = [one for one in found.values() if one is not ranking]
-        proven = [one for one in others if one.p_over_metrics <= 1 - self.settings.level]
+        sentence = f"{alarm}{ranking.metric.text}: {ranking.verdict}, {change}."
+        unranked = [d for d in differences.values() if d is not ranking]
+        proven = [d for d in unranked if d.p_over_metrics <= 1 - self.settings.level]
         if proven:
-            named = ", ".join(f"{one.metric.text} {one.verdict}" for one in proven)
-            sentence += f" Corrected for all metrics shown: {named}."
-        verdicts = {one.verdict for one in (ranking, *proven)}
-        bad, good = bool(first) or "worse" in verdicts, "better" in verdicts
+            listed = ", ".join(f"{d.metric.text} {d.verdict}" for d in proven)
+            sentence += f" Corrected for all metrics shown: {listed}."
+        verdicts = {d.verdict for d in (ranking, *proven)}
+        bad, good = bool(alarm) or "worse" in verdicts, "better" in verdicts
         numbers = [
-            Number(metric, signed(one), f"{ends(one)} ({level_percent(one.interval.level)})")
-            for metric, one in found.items()
-            if one.interval
+            Number(metric, signed(d), f"{ends(d)} ({level_percent(d.interval.level)})")
+            for metric, d in differences.items()
+            if d.interval
         ]
         return Headline(read, sentence, "bad" if bad else "good" if good else "plain", numbers[:3])
 
@@ -181,7 +181,7 @@ class ComparisonReport(Shown):
             "comparisons": [_comparison(comparison) for comparison in self.comparisons],
             "selection": selection_sentence(overall, self.names()),
             "warnings": [
-                {"system": name, **asdict(one)} for name, found in self._backwards() for one in found
+                {"system": name, **asdict(warning)} for name, ws in self._backwards() for warning in ws
             ],
         }
 
@@ -212,13 +212,13 @@ class ComparisonReport(Shown):
 def _pair(overall: Comparison, names: Sequence[str]) -> TextTable:
     differences = overall.differences[0]
     cells: dict[Column, Callable[[Difference], str]] = {
-        Column("verdict", "left"): lambda one: one.verdict,  # beside the name, however the others are folded
-        Column("baseline"): lambda one: number(one.baseline, one.candidate),
-        Column("candidate"): lambda one: number(one.candidate, one.baseline),
+        Column("verdict", "left"): lambda d: d.verdict,  # beside the name, however the others are folded
+        Column("baseline"): lambda d: number(d.baseline, d.candidate),
+        Column("candidate"): lambda d: number(d.candidate, d.baseline),
         Column("change"): signed,
         Column("in percent", optional=True): _relative,
         Column(interval_head(differences.values())): ends,
-        Column("p"): lambda one: shown_p(one.p_value),
+        Column("p"): lambda d: shown_p(d.p_value),
     }
     rows_used = overall.summaries[0].input.rows, overall.summaries[1].input.rows
     read = [*_flips(overall)] + [
@@ -231,17 +231,17 @@ def _pair(overall: Comparison, names: Sequence[str]) -> TextTable:
 
 def _judged(differences: Mapping[str, Difference]) -> dict[str, Difference]:
     """Return the differences that may have a verdict, which calibration errors have not."""
-    return {name: one for name, one in differences.items() if not one.metric.entry.family.has_null}
+    return {name: d for name, d in differences.items() if not d.metric.entry.family.has_null}
 
 
 def _errors(overall: Comparison, names: Sequence[str]) -> list[TextTable]:
     """Return the calibration errors of each system beside what they would be if calibrated."""
     rows = []
-    for metric in (one.metric for one in overall.differences[0].values() if one.metric.entry.family.has_null):
+    for metric in (d.metric for d in overall.differences[0].values() if d.metric.entry.family.has_null):
         for n, (name, summary) in enumerate(zip(names, overall.summaries, strict=True)):
             estimate = summary.estimates[str(metric)]
-            found = value(estimate), if_calibrated(estimate), tested_p(estimate)
-            rows.append(("" if n else metric.text, name, *found))
+            cells = value(estimate), if_calibrated(estimate), tested_p(estimate)
+            rows.append(("" if n else metric.text, name, *cells))
     heads = Column("", "left"), Column("", "left"), Column("value"), Column("if calibrated"), Column("p")
     return [TextTable("Calibration errors", heads, tuple(rows), (ERRORS,))] * bool(rows)
 
@@ -251,8 +251,8 @@ def _flips(overall: Comparison) -> Iterator[str]:
     for flips, differences in zip(overall.flips, overall.differences, strict=False):
         read = overall.summaries[0].input
         again = read.outcomes == "predictions" and read.questions
-        thing = "answer" if again else "question" if read.identity else "row"
-        counts = f"{counted(len(flips.worse), thing)} got worse, {len(flips.better):,} better"
+        unit = "answer" if again else "question" if read.identity else "row"
+        counts = f"{counted(len(flips.worse), unit)} got worse, {len(flips.better):,} better"
         difference = differences.get(overall.ranked_by.text)
         detect = ""
         if difference is not None and difference.power is not None:
@@ -277,8 +277,8 @@ def _grid(comparisons: Sequence[Comparison], names: Sequence[str], title: str) -
     for comparison in comparisons:
         count = comparison.summaries[0].input.rows
         for name, differences in zip(names[1:], comparison.differences, strict=True):
-            parts = [comparison.part.shown] if comparison.part else []
-            head = ", ".join(parts + ([name] if len(names) > 2 else []))
+            place = [comparison.part.shown] if comparison.part else []
+            head = ", ".join(place + ([name] if len(names) > 2 else []))
             few = " (few)" if comparison.part and count < ENOUGH_ROWS else ""
             cells = [f"{signed(differences[metric])} {differences[metric].verdict}" for metric in metrics]
             rows.append((head, f"{count:,}{few}", *cells))
@@ -291,9 +291,7 @@ def _grid(comparisons: Sequence[Comparison], names: Sequence[str], title: str) -
 
 def _differs(comparison: Comparison) -> bool:
     """Tell whether a difference is beyond chance, by the corrected verdicts."""
-    return any(
-        one.verdict in PROVEN for differences in comparison.differences for one in differences.values()
-    )
+    return any(d.verdict in PROVEN for differences in comparison.differences for d in differences.values())
 
 
 def _ranking(overall: Comparison, names: Sequence[str], selecting: bool) -> TextTable:
@@ -327,7 +325,7 @@ def _ranking(overall: Comparison, names: Sequence[str], selecting: bool) -> Text
 def no_best(overall: Comparison) -> str:
     """Return why no system is the best; "" if one is."""
     key = str(overall.ranked_by)
-    return why_none_is_best([one.estimates[key].value for one in overall.summaries], overall.ranked_by)
+    return why_none_is_best([s.estimates[key].value for s in overall.summaries], overall.ranked_by)
 
 
 def selection_sentence(overall: Comparison, names: Sequence[str]) -> str:
@@ -336,11 +334,11 @@ def selection_sentence(overall: Comparison, names: Sequence[str]) -> str:
         return f"None of them is the best: {reason}."
     best = overall.ranking[0].system
     value = overall.summaries[best].estimates[str(overall.ranked_by)].value
-    what = superlative(overall.ranked_by.entry, overall.ranked_by.text)
-    parts = [f"Ship {names[best]}: the {what}, {number(value)}."]
+    goal = superlative(overall.ranked_by.entry, overall.ranked_by.text)
+    sentences = [f"Ship {names[best]}: the {goal}, {number(value)}."]
     like = [names[ranked.system] for ranked in overall.ranking[1:] if ranked.among_best]
     if like:
-        parts.append(f"Not significantly worse: {', '.join(like)}.")
+        sentences.append(f"Not significantly worse: {', '.join(like)}.")
     cost = overall.accuracy_cost
     if cost is not None and overall.most_accurate != best:
         accuracy_here = percent(cost.candidate, cost.baseline)
@@ -350,8 +348,8 @@ def selection_sentence(overall: Comparison, names: Sequence[str]) -> str:
         if cost.interval:
             between = span(-cost.interval.high, -cost.interval.low, percent, unit="")
             spread = f" ({level_percent(cost.interval.level)} interval {between})"
-        parts.append(f"{accuracy} {names[overall.most_accurate]}, the most accurate{spread}.")
-    return " ".join(parts)
+        sentences.append(f"{accuracy} {names[overall.most_accurate]}, the most accurate{spread}.")
+    return " ".join(sentences)
 
 
 def _notes(
@@ -368,18 +366,18 @@ def _notes(
         notes.append("Intervals and p are corrected for the number of files (max-T).")
     if cluster := comparisons[0].summaries[0].settings.cluster:
         notes.append(f"Rows of one {cluster} depend on each other: they count as one.")
-    notes += without_interval(one for difference in comparisons[0].differences for one in difference.values())
-    for target in sorted({one.metric.entry.target for one in every if one.metric.entry.target is not None}):
-        named = list(dict.fromkeys(one.metric.text for one in every if one.metric.entry.target == target))
-        notes.append(NEAREST.format(", ".join(named), "is" if len(named) == 1 else "are", target))
-    notes += assumed_bins(one.metric for one in every)
-    if sizes := sorted({rows for one in every for rows in one.rows}):
-        sampled = ", ".join(dict.fromkeys(one.metric.text for one in every if one.rows))
+    notes += without_interval(d for difference in comparisons[0].differences for d in difference.values())
+    for target in sorted({d.metric.entry.target for d in every if d.metric.entry.target is not None}):
+        nearest = list(dict.fromkeys(d.metric.text for d in every if d.metric.entry.target == target))
+        notes.append(NEAREST.format(", ".join(nearest), "is" if len(nearest) == 1 else "are", target))
+    notes += assumed_bins(d.metric for d in every)
+    if sizes := sorted({rows for d in every for rows in d.rows}):
+        sampled = ", ".join(dict.fromkeys(d.metric.text for d in every if d.rows))
         notes.append(f"{sampled}: from {' or '.join(f'{n:,}' for n in sizes)} rows, chosen at random.")
-    verdicts = {one.verdict for one in every if not one.metric.entry.family.has_null}
+    verdicts = {d.verdict for d in every if not d.metric.entry.family.has_null}
     notes += [note for verdict, note in VERDICTS.items() if verdict in verdicts]
     notes += _undecided(comparisons[0])
-    if idle := dict.fromkeys(one.metric.text for one in every if one.margin and one.interval is None):
+    if idle := dict.fromkeys(d.metric.text for d in every if d.margin and d.interval is None):
         without = ", ".join(idle)
         notes.append(f"The margin of {without} is not used, as there is no interval.")
     for name, count, summary in zip(names, unmatched, comparisons[0].summaries, strict=True):
@@ -400,9 +398,7 @@ def _undecided(overall: Comparison) -> list[str]:
     ]
     detectable = [f"{name} {number(power.detectable)}" for name, _, power in open]
     needed = [
-        f"{name} {power.equivalent(one.margin):,} (margin {one.margin:g})"
-        for name, one, power in open
-        if one.margin
+        f"{name} {power.equivalent(d.margin):,} (margin {d.margin:g})" for name, d, power in open if d.margin
     ]
     notes = [f"Detectable on these rows (power {POWER:.0%}): {', '.join(detectable)}."] if detectable else []
     return notes + (
@@ -571,20 +567,20 @@ class SelectionReport(Shown):
         rows = []
         for choice in self.choices[1:]:
             for n, (name, values) in enumerate(self._values(choice)):
-                first = self._values(self.choices[0])[n][1]
-                changes = [relative(relative_change(*both)) for both in zip(first, values, strict=True)]
+                reference = self._values(self.choices[0])[n][1]
+                changes = [relative(relative_change(*pair)) for pair in zip(reference, values, strict=True)]
                 rows.append((choice.criterion.text, name, *changes))
         heads = (columns[0], *columns[2:])
         return TextTable(f"Change against {self.choices[0].criterion.text}, in percent", heads, tuple(rows))
 
     def _values(self, choice: Choice) -> list[tuple[str, list[float]]]:
         """Return name and values of both sets."""
-        both = zip(self.sets, (choice.chosen, choice.reported), strict=True)
-        return [(name, [found[str(metric)].value for metric in self.metrics]) for name, found in both]
+        pairs = zip(self.sets, (choice.chosen, choice.reported), strict=True)
+        return [(name, [by_name[str(metric)].value for metric in self.metrics]) for name, by_name in pairs]
 
     def data(self) -> SelectionObject:
         """Return the choices with their values on both sets."""
-        first = self.choices[0].reported
+        reference = self.choices[0].reported
         return {
             "sets": {"chosen_on": self.sets[0], "reported_on": self.sets[1]},
             "files": self.files,
@@ -599,7 +595,7 @@ class SelectionReport(Shown):
                     },
                     "relative_change": {
                         metric.text: relative_change(
-                            first[str(metric)].value, choice.reported[str(metric)].value
+                            reference[str(metric)].value, choice.reported[str(metric)].value
                         )
                         for metric in self.metrics
                     },

@@ -129,12 +129,12 @@ def of_class(title: str, reads: Iterable[Input]) -> str:
     return f"{title} of {name}" if len(names) == 1 and (name := names.pop()) else title
 
 
-def meaning(one: Estimate, read: Input) -> str:
+def meaning(estimate: Estimate, read: Input) -> str:
     """Return what a metric says, in the words of answers or of the class it is looked at through."""
-    entry, names = one.metric.entry, read.class_names
+    entry, names = estimate.metric.entry, read.class_names
     if read.of_answers and entry.of_answers:
         return entry.of_answers
-    lens = "class-1" if one.metric.lens == AUTO_LENS and read.of_two else one.metric.lens
+    lens = "class-1" if estimate.metric.lens == AUTO_LENS and read.of_two else estimate.metric.lens
     kind, _, place = lens.rpartition("-")
     place_of_class = number_in(place)
     if kind == "class" and 0 <= place_of_class < len(names):
@@ -172,38 +172,38 @@ def estimates_table(
     return table_of(title, estimates.items(), columns | cells, notes, head=head)
 
 
-def sampled(one: Estimate) -> str:
+def sampled(estimate: Estimate) -> str:
     """Return how many rows the sample has that an estimate comes from, if it comes from one."""
-    return f"{one.rows:,}" if one.rows else ""
+    return f"{estimate.rows:,}" if estimate.rows else ""
 
 
-def value(one: Estimate) -> str:
+def value(estimate: Estimate) -> str:
     """Return a value, as fine as what stands beside it."""
-    return number(one.value, digits=one.digits)
+    return number(estimate.value, digits=estimate.digits)
 
 
-def ends(one: Estimate) -> str:
+def ends(e: Estimate) -> str:
     """Return the ends of an interval."""
-    return span(one.interval.low, one.interval.high, digits=one.digits) if one.interval else NONE
+    return span(e.interval.low, e.interval.high, digits=e.digits) if e.interval else NONE
 
 
 def bounds(estimates: Collection[Estimate]) -> dict[Column, Callable[[Estimate], str]]:
     """Return the column of the intervals of calibration errors, if there are any."""
-    shown = any(estimate.interval is not None for estimate in estimates)
-    return {Column(interval_head(estimates)): ends} if shown else {}
+    has_interval = any(estimate.interval is not None for estimate in estimates)
+    return {Column(interval_head(estimates)): ends} if has_interval else {}
 
 
-def if_calibrated(one: Estimate) -> str:
+def if_calibrated(estimate: Estimate) -> str:
     """Return the value under perfect calibration with its standard deviation."""
-    null, entry = one.if_calibrated, one.metric.entry
+    null, entry = estimate.if_calibrated, estimate.metric.entry
     if null:
-        return plus_minus(null.mean, null.sd, one.digits)
+        return plus_minus(null.mean, null.sd, estimate.digits)
     return f"{entry.target:g}" if entry.family.section == "classical" and entry.target is not None else NONE
 
 
-def tested_p(one: Estimate) -> str:
+def tested_p(estimate: Estimate) -> str:
     """Return the p-value of perfect calibration."""
-    return p_value(one.if_calibrated.p_value) if one.if_calibrated else NONE
+    return p_value(estimate.if_calibrated.p_value) if estimate.if_calibrated else NONE
 
 
 def half_width(estimates: Collection[Estimate]) -> list[str]:
@@ -217,12 +217,12 @@ def half_width(estimates: Collection[Estimate]) -> list[str]:
 def cell(estimate: Estimate) -> str:
     """Return a value with its interval, its standard deviation and its p-value."""
     interval, null = estimate.interval, estimate.if_calibrated
-    parts = [value(estimate)]
+    texts = [value(estimate)]
     bound = estimate.metric.entry.family.has_null  # to one side, as no error is below 0
     if interval is not None and not (bound or math.isinf(estimate.value)):
         above, below = interval.high - estimate.value, estimate.value - interval.low
-        half, other = (number(one, digits=estimate.digits) for one in (above, below))
-        parts.append(f"±{half}" if half == other else f"({ends(estimate)})")
+        half, half_below = (number(width, digits=estimate.digits) for width in (above, below))
+        texts.append(f"±{half}" if half == half_below else f"({ends(estimate)})")
     if null is not None:
-        parts.append(f"p {p_value(null.p_value if null.corrected_p is None else null.corrected_p)}")
-    return " ".join(parts)
+        texts.append(f"p {p_value(null.p_value if null.corrected_p is None else null.corrected_p)}")
+    return " ".join(texts)

@@ -145,18 +145,18 @@ class Report(Shown):
             text_tables = backwards_table([("", all_rows[0].warnings)])
         else:
             names = short_names([result.input.path for result in all_rows])
-            text_tables = backwards_table([*zip(names, (one.warnings for one in all_rows), strict=True)])
+            text_tables = backwards_table([*zip(names, (r.warnings for r in all_rows), strict=True)])
             many = len(all_rows) > MANY
             short = many or (self._is_short and not all_rows[0].settings.metrics) if all_rows else many
-            beside = [n for n, all_row in enumerate(all_rows) if self._is_detailed(all_row, short)]
-            hidden = len(all_rows) - len(beside)
+            detailed = [n for n, all_row in enumerate(all_rows) if self._is_detailed(all_row, short)]
+            hidden = len(all_rows) - len(detailed)
             tables = [glance_table(all_rows, names, self.unread, self.failures, hidden)]
-            tables += comparison_tables([all_rows[n] for n in beside], [names[n] for n in beside])
+            tables += comparison_tables([all_rows[n] for n in detailed], [names[n] for n in detailed])
             if many:
-                groups, names = [groups[n] for n in beside], [names[n] for n in beside]
+                groups, names = [groups[n] for n in detailed], [names[n] for n in detailed]
                 all_rows = [overall for overall, _ in groups]
-        for (overall, parts), name in zip(groups, names, strict=True):
-            tables += slice_tables(overall, parts, name, details=self.details)
+        for (overall, slices), name in zip(groups, names, strict=True):
+            tables += slice_tables(overall, slices, name, details=self.details)
             tables += [_per_class(overall, name)] if self.details and not overall.input.of_answers else []
         warnings = _warnings(all_rows, names)
         if len(all_rows) + len(self.unread) == 1 and self._is_short:
@@ -190,19 +190,19 @@ class Report(Shown):
         """Return settings and results, with the definition of every number."""
         return {
             "settings": asdict(self.settings) | {"clip": self._clip()},
-            "unread": [asdict(one) for one in self.unread],
+            "unread": [asdict(fault) for fault in self.unread],
             "failures": {path: list(sentences) for path, sentences in self.failures.items()},
             "results": [
-                _result(result, parts if result is overall else ())
-                for overall, parts in with_slices(self.results)
-                for result in (overall, *parts)
+                _result(result, slices if result is overall else ())
+                for overall, slices in with_slices(self.results)
+                for result in (overall, *slices)
             ],
         }
 
     def _clip(self) -> float | None:
         """Return the clip that was used, which states bring along; None if it was not the same for all."""
-        used = {result.settings.clip for result in self.results} or {self.settings.clip}
-        return used.pop() if len(used) == 1 else None
+        clips = {result.settings.clip for result in self.results} or {self.settings.clip}
+        return clips.pop() if len(clips) == 1 else None
 
     def records(self) -> Iterator[dict[str, Any]]:
         """Yield a record for every metric of every result, with details for every figure of a class.
@@ -240,7 +240,7 @@ class Report(Shown):
 
     def faults(self) -> list[str]:
         """Return why files could not be read, and which limits are broken."""
-        return [*(one.reason for one in self.unread), *chain.from_iterable(self.failures.values())]
+        return [*(file.reason for file in self.unread), *chain.from_iterable(self.failures.values())]
 
     def pictures(self) -> Sequence[Picture]:
         """Return the standard figures."""
@@ -270,15 +270,15 @@ class Report(Shown):
         KeyError
             If it was not computed.
         """
-        first = self.results[0]
+        result = self.results[0]
         if not isinstance(metric, str):
-            raise KeyError(f"{metric!r} is not the name of a metric; there are {', '.join(first.metrics)}")
-        if metric in first.metrics:
-            return first.metrics[metric]
-        call = str(parse_metric(metric, first.settings.defaults))
-        if call not in first.estimates:
-            raise KeyError(f"{metric} was not computed; there are {', '.join(first.metrics)}")
-        return first.estimates[call]
+            raise KeyError(f"{metric!r} is not the name of a metric; there are {', '.join(result.metrics)}")
+        if metric in result.metrics:
+            return result.metrics[metric]
+        call = str(parse_metric(metric, result.settings.defaults))
+        if call not in result.estimates:
+            raise KeyError(f"{metric} was not computed; there are {', '.join(result.metrics)}")
+        return result.estimates[call]
 
     def __contains__(self, metric: object) -> bool:
         """Return whether a metric was computed on all rows, by any spelling of it."""
@@ -491,7 +491,7 @@ def _lost(result: Result) -> list[TextTable]:
 def _threshold(costs: str, metrics: Mapping[str, Estimate]) -> float | None:
     """Return from which probability the second of two decisions costs less."""
     risks = [metric for metric in metrics.values() if metric.metric.entry.name == "bayes_risk"]
-    return next((one.parts.get("threshold") for one in risks if one.metric.arguments["costs"] == costs), None)
+    return next((r.parts.get("threshold") for r in risks if r.metric.arguments["costs"] == costs), None)
 
 
 def _scores(result: Result) -> TextTable:
@@ -578,8 +578,8 @@ def _confusion(result: Result, title: str) -> TextTable:
         Column("recall"): lambda row: number(row.recall) if row.rows else "no rows",
     }
     if len(result.per_class) <= MOST_PREDICTED:
-        for place, one in enumerate(result.per_class):
-            cells[Column(f"as {one.name}")] = partial(predicted, place)
+        for place, class_row in enumerate(result.per_class):
+            cells[Column(f"as {class_row.name}")] = partial(predicted, place)
     return table_of(title, ((row.name, row) for row in result.per_class), cells, head="class")
 
 

@@ -122,10 +122,10 @@ class Explanation(Shown):
     def data(self) -> dict[str, Any]:
         """Return what has that name, the first with the others in it, or all registries."""
         if self.name is not None:
-            first, *others = (one.written for one in self._found(self.name))
-            is_figure = bool(others) and others[0]["kind"] == "figure"
-            beside = {"figure": others.pop(0)} if is_figure else {}
-            return {**first, **beside, **({"others": others} if others else {})}
+            main, *further = (answer.written for answer in self._found(self.name))
+            is_figure = bool(further) and further[0]["kind"] == "figure"
+            figure = {"figure": further.pop(0)} if is_figure else {}
+            return {**main, **figure, **({"others": further} if further else {})}
         return {
             kind: {key: _entry_object(entry) for key, entry in registry.items()}
             for kind, registry in REGISTRIES.items()
@@ -156,19 +156,19 @@ class Explanation(Shown):
             return options
         entries = [CHOICE] if base == CHOICE.name else [r[base] for r in REGISTRIES.values() if base in r]
         arguments = _arguments(every)
-        said = [_entry(entry, name) for entry in entries]
-        if not said and (other := other_thing(name) or self._term(name)):
-            said.append(_Said(name, {"says": other}, {"kind": "other", "name": name, "says": other}))
-        said += [_argument(*argument) for argument in arguments if argument[0] == key] + options
-        if not said:
+        answers = [_entry(entry, name) for entry in entries]
+        if not answers and (text := other_thing(name) or self._term(name)):
+            answers.append(_Said(name, {"says": text}, {"kind": "other", "name": name, "says": text}))
+        answers += [_argument(*argument) for argument in arguments if argument[0] == key] + options
+        if not answers:
             names = [_key(spelled) for option in self.options for spelled in option.names]
-            known = [*(entry.name for entry in every), *names, *(called for called, *_ in arguments)]
+            candidates = [*(entry.name for entry in every), *names, *(called for called, *_ in arguments)]
             raise UsageError(
                 f"no metric, calibrator, figure, argument or option is called {name!r}"
-                f"{nearest_name(key, known)}; calcli explain lists the first three, calcli COMMAND --help "
-                "the options"
+                f"{nearest_name(key, candidates)}; calcli explain lists the first three, calcli COMMAND "
+                "--help the options"
             )
-        return said
+        return answers
 
 
 def _key(name: str) -> str:
@@ -205,7 +205,7 @@ def _lists() -> list[TextTable]:
 def _entry(entry: Entry, expression_text: str) -> _Said:
     """Return the explanation of an entry by this name."""
     expression = meant(expression_text.partition(":")[0], [entry])
-    named = {
+    facts = {
         "asked for": f"{expression_text} is {expression}" if ":" in expression else "",
         "letters": entry.abbreviation_of,
         "also called": ", ".join(also_called(entry)),
@@ -213,7 +213,7 @@ def _entry(entry: Entry, expression_text: str) -> _Said:
     of_kind: dict[str, Any] = {"metric": _of_metric, "method": _of_method, "figure": _of_figure}
     lines = of_kind[entry.kind](entry)
     notes = (ARGUMENTS.format(next(iter(entry.arguments))),) if entry.arguments else ()
-    return _Said(f"{entry.title} ({entry.name})", named | lines, _entry_object(entry), notes)
+    return _Said(f"{entry.title} ({entry.name})", facts | lines, _entry_object(entry), notes)
 
 
 def _entry_object(entry: Entry) -> dict[str, Any]:
@@ -303,5 +303,5 @@ def _of_figure(figure: FigureKind) -> dict[str, str]:
 
 
 def _defaults(entry: Entry) -> str:
-    given = {key: REQUIRED if value is None else written(value) for key, value in entry.defaults.items()}
-    return ", ".join(f"{key}={text}" for key, text in given.items())
+    values = {key: REQUIRED if value is None else written(value) for key, value in entry.defaults.items()}
+    return ", ".join(f"{key}={text}" for key, text in values.items())

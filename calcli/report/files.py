@@ -15,11 +15,11 @@ def short_names(paths: Sequence[str]) -> list[str]:
     if any(os.path.abspath(path) == os.sep + name for path, name in zip(paths, names, strict=True)):
         names = list(paths)  # which share the root alone
     split = [path.split(os.sep) for path in names]
-    ends = zip(*(reversed(parts[1:]) for parts in split), strict=False)
+    ends = zip(*(reversed(folders[1:]) for folders in split), strict=False)
     shared = sum(1 for _ in takewhile(lambda names: len(set(names)) == 1, ends))
     if shared > 2:
-        split = [[*parts[:-shared], "...", parts[-1]] for parts in split]
-    return ["standard input" if parts == ["-"] else os.sep.join(parts) for parts in split]
+        split = [[*folders[:-shared], "...", folders[-1]] for folders in split]
+    return ["standard input" if folders == ["-"] else os.sep.join(folders) for folders in split]
 
 
 def relative_names(paths: Sequence[str]) -> list[str]:
@@ -44,23 +44,23 @@ def sha256(files: Sequence[str]) -> str | None:
     return digest.hexdigest()
 
 
-def same_files(first: Sequence[str], second: Sequence[str]) -> bool:
+def same_files(paths: Sequence[str], other_paths: Sequence[str]) -> bool:
     """Tell whether all files of one data set are among the files of the other, or copies of them.
 
     Parameters
     ----------
-    first, second
+    paths, other_paths
         The files read for each; none for arrays from Python, whose files are unknown.
     """
-    few, many = sorted((first, second), key=len)
-    return bool(few) and all(any(_same(one, other) for other in many) for one in few)
+    few, many = sorted((paths, other_paths), key=len)
+    return bool(few) and all(any(_same(path, candidate) for candidate in many) for path in few)
 
 
-def _same(first: str, second: str) -> bool:
-    if os.path.realpath(first) == os.path.realpath(second):
+def _same(path: str, other_path: str) -> bool:
+    if os.path.realpath(path) == os.path.realpath(other_path):
         return True
     try:
-        same_size = os.path.getsize(first) == os.path.getsize(second)
-        return same_size and filecmp.cmp(first, second, shallow=False)
+        same_size = os.path.getsize(path) == os.path.getsize(other_path)
+        return same_size and filecmp.cmp(path, other_path, shallow=False)
     except OSError:  # not here, but at an address
         return False

@@ -127,7 +127,7 @@ def _word(summary: Summary, gap: Estimate, above: Word, below: Word) -> tuple[Wo
         return "untested", ""
     if not gap.interval.contains(0):
         return above if gap.interval.low > 0 else below, ""
-    alike = (one for one in summary.estimates.values() if one.metric.entry.name == "ks" and one.if_calibrated)
+    alike = (e for e in summary.estimates.values() if e.metric.entry.name == "ks" and e.if_calibrated)
     test = next((ks for ks in alike if (ks.metric.lens, ks.metric.region) == (gap.metric.lens, "all")), None)
     if test is None or test.if_calibrated is None:
         return "right on average", ""
@@ -153,21 +153,21 @@ def backwards(area: float | None, classes: Sequence[str]) -> list[Warning]:
     """
     if area is None:
         return []
-    said = f"The scores rank in the wrong direction, beyond chance: AUROC {number(area)}."
+    text = f"The scores rank in the wrong direction, beyond chance: AUROC {number(area)}."
     if tuple(classes) == WRONG_RIGHT:
-        said += " The more confident an answer, the more often it is wrong."
+        text += " The more confident an answer, the more often it is wrong."
         mend = "Check whether the confidence is an uncertainty, and which answers are right"
     elif len(classes) > 2:
-        said += " On average a class has lower scores in its own rows than in others."
+        text += " On average a class has lower scores in its own rows than in others."
         mend = (
             "Check whether columns and labels have the same order of classes, and whether low scores are "
             "good, as with distances, which must be negated"
         )
     else:
-        first, second = classes
-        said += f" The higher the probability of {second}, the rarer it is."
-        mend = f"Check whether these are scores of {first}, or whether the labels are swapped"
-    return [Warning(BACKWARDS, f"{said} {mend}. Recalibration would only hide this.")]
+        negative, positive = classes
+        text += f" The higher the probability of {positive}, the rarer it is."
+        mend = f"Check whether these are scores of {negative}, or whether the labels are swapped"
+    return [Warning(BACKWARDS, f"{text} {mend}. Recalibration would only hide this.")]
 
 
 def of_order(summary: Summary) -> list[Warning]:
@@ -184,24 +184,24 @@ def backwards_table(warnings_of_systems: Sequence[tuple[str, Sequence[Warning]]]
     warnings_of_systems
         Names of data sets, "" for the only one, and the warnings about each.
     """
-    said = [
+    messages = [
         f"{name}: {warning.message}" if name else warning.message
         for name, warnings in warnings_of_systems
         for warning in warnings
         if warning.code == BACKWARDS
     ]
-    more = [f"So do {len(said) - MOST_SAID:,} more."] if len(said) > MOST_SAID else []
-    more += [OF_SOME] if len(said) < len(warnings_of_systems) else []
-    return [TextTable("Before anything else", notes=(*said[:MOST_SAID], *more))] if said else []
+    notes = [f"So do {len(messages) - MOST_SAID:,} more."] if len(messages) > MOST_SAID else []
+    notes += [OF_SOME] if len(messages) < len(warnings_of_systems) else []
+    return [TextTable("Before anything else", notes=(*messages[:MOST_SAID], *notes))] if messages else []
 
 
 def warnings(summary: Summary) -> list[Warning]:
     """Return what stands in the way of trusting the numbers, the gravest first."""
     kinds = (of_order, _useless, _infinite, _clipped, _classes, _untested, _few_rows, _undefined)
-    found = [warning for kind in kinds for warning in kind(summary)]
+    listed = [warning for kind in kinds for warning in kind(summary)]
     if summary.recalibration_notes:
-        found.append(Warning("recalibration", f"Recalibration by {'; '.join(summary.recalibration_notes)}."))
-    return found + [Warning("left_out", f"{sentence}.") for sentence in summary.skipped]
+        listed.append(Warning("recalibration", f"Recalibration by {'; '.join(summary.recalibration_notes)}."))
+    return listed + [Warning("left_out", f"{sentence}.") for sentence in summary.skipped]
 
 
 def _useless(summary: Summary) -> Iterator[Warning]:
@@ -233,14 +233,14 @@ def _infinite(summary: Summary) -> Iterator[Warning]:
     infinite = summary.infinite_log_loss
     if infinite is not None:
         without = infinite.value_without
-        rest = "" if np.isnan(without) else f"; without them it is {number(without)}"
-        what = f"{'gives its' if infinite.rows == 1 else 'give their'} label probability 0"
+        ending = "" if np.isnan(without) else f"; without them it is {number(without)}"
+        clause = f"{'gives its' if infinite.rows == 1 else 'give their'} label probability 0"
         if summary.input.of_answers:
-            what = f"{'is' if infinite.rows == 1 else 'are'} wrong with the confidence 1, or right with 0"
+            clause = f"{'is' if infinite.rows == 1 else 'are'} wrong with the confidence 1, or right with 0"
         yield Warning(
             "infinite_log_loss",
-            f"{counted(infinite.rows, 'row')} {what}, which makes the log-loss infinite{rest}. Counted from "
-            f"0: {some(infinite.first, infinite.rows)}. --clip {CLIP} makes it finite.",
+            f"{counted(infinite.rows, 'row')} {clause}, which makes the log-loss infinite{ending}. Counted "
+            f"from 0: {some(infinite.first, infinite.rows)}. --clip {CLIP} makes it finite.",
         )
 
 
@@ -289,9 +289,9 @@ def _untested(summary: Summary) -> Iterator[Warning]:
 
 
 def _undefined(summary: Summary) -> Iterator[Warning]:
-    named = summary.settings.metrics  # of the usual metrics a report shows that they are undefined
+    asks = summary.settings.metrics  # of the usual metrics a report shows that they are undefined
     undefined = {
-        name: estimate for name, estimate in summary.estimates.items() if named and np.isnan(estimate.value)
+        name: estimate for name, estimate in summary.estimates.items() if asks and np.isnan(estimate.value)
     }
     regions = [name for name, estimate in undefined.items() if estimate.metric.region != "all"]
     names_by_reason: dict[str, list[str]] = {}

@@ -59,10 +59,10 @@ class FitReport(Shown):
     def tables(self) -> list[TextTable]:
         """Return the gain and the choice, the effect, the candidates and the warnings."""
         fit = self.fit
-        found = fit_warnings(fit)
-        warnings = tuple(warning.message for warning in found if warning.code != BACKWARDS)
+        of_fit = fit_warnings(fit)
+        warnings = tuple(warning.message for warning in of_fit if warning.code != BACKWARDS)
         return [
-            *backwards_table([("", found)]),
+            *backwards_table([("", of_fit)]),
             _summary(fit),
             *([_what(fit)] if self.details else []),
             _effect(fit),
@@ -90,8 +90,8 @@ class FitReport(Shown):
         before, now = fit.before[name], after[name]
         falls = f"{name} {number(before, now)} before, {number(now, before)} after{seen}"
         messages = [fit_warning.message for fit_warning in fit_warnings(fit) if fit_warning.code == BACKWARDS]
-        said = " ".join([*messages, f"Fitted: {'nothing' if fit.unchanged else fit.method}; {falls}."])
-        return Headline(size, said, "bad" if messages else "plain", numbers)
+        sentence = " ".join([*messages, f"Fitted: {'nothing' if fit.unchanged else fit.method}; {falls}."])
+        return Headline(size, sentence, "bad" if messages else "plain", numbers)
 
     def data(self) -> FitObject:
         """Return settings, input, what was learned, and its effect; long arrays by their range."""
@@ -138,7 +138,7 @@ def _size(rows: Predictions) -> str:
 def _summary(fit: Fit) -> TextTable:
     """Return in a sentence what was chosen, and what it wins on unseen rows."""
     rows, score = fit.predictions, fit.settings.score if fit.candidates else next(iter(fit.before))
-    tried = sum(one.method is not None for one in _shown(fit))
+    tried = sum(candidate.method is not None for candidate in _shown(fit))
     chosen = f"{_short(fit.method)}, chosen among {tried} methods" if fit.candidates else _short(fit.method)
     before = fit.before[score]
     if fit.cross_validated is None:
@@ -151,8 +151,8 @@ def _summary(fit: Fit) -> TextTable:
         change += f", {relative((after - before) / before)}"
     if np.count_nonzero(fit.class_rows) == 1:
         where += f": {ONE_LABEL}"
-    what = "answers" if rows.of_answers else counted(rows.n_classes, "class")
-    title = f"{_size(rows)}, {what}, {rows.kind}"
+    outcomes = "answers" if rows.of_answers else counted(rows.n_classes, "class")
+    title = f"{_size(rows)}, {outcomes}, {rows.kind}"
     repeats = rows.provenance.repeats if fit.settings.cluster is None else ()
     effect = f"{chosen}: {score} {change}, {where}."
     if fit.unchanged:
@@ -181,10 +181,10 @@ def _what(fit: Fit) -> TextTable:
     ]
     lines += [("", WRAPPED[wrapper.entry.name].format(**wrapper.arguments)) for wrapper in reversed(wrappers)]
     learned = [(name, _learned(np.asarray(value))) for name, value in fit.calibrator.parameters.items()]
-    shown = [(name, text) for name, text in learned if text]
-    lines += shown[:LISTED]
-    if len(shown) > LISTED:
-        lines.append(("", f"and {len(shown) - LISTED:,} more"))
+    parameters = [(name, text) for name, text in learned if text]
+    lines += parameters[:LISTED]
+    if len(parameters) > LISTED:
+        lines.append(("", f"and {len(parameters) - LISTED:,} more"))
     notes = tuple(f"{note[:1].upper()}{note[1:]}." for note in fit.calibrator.notes)
     return TextTable("What was learned", (Column("", "left"), Column("", "left")), tuple(lines), notes)
 
@@ -211,23 +211,23 @@ def _candidates(fit: Fit) -> TextTable:
     score = fit.settings.score
     heads = (score, "to the best ± se", *(name for name in fit.before if name != score))
     rows = []
-    shown = _shown(fit)
-    every = {name: [one.values[name] for one in shown if one.difference] for name in (score, *fit.before)}
-    for one in shown:
-        name = AS_IS if one.method is None else _short(one.method)
-        if one.difference is None:
+    tried = _shown(fit)
+    every = {name: [c.values[name] for c in tried if c.difference] for name in (score, *fit.before)}
+    for c in tried:
+        name = AS_IS if c.method is None else _short(c.method)
+        if c.difference is None:
             rows.append((name, "failed", *[NONE] * (len(heads) - 1)))
             continue
-        others = (number(value, *every[key]) for key, value in one.values.items() if key != score)
+        values = (number(value, *every[key]) for key, value in c.values.items() if key != score)
         rows.append(
             (
-                f"{name} *" if one.method == (None if fit.unchanged else fit.method) else name,
-                number(one.values[score], *every[score]),
-                _difference(one.difference),
-                *others,
+                f"{name} *" if c.method == (None if fit.unchanged else fit.method) else name,
+                number(c.values[score], *every[score]),
+                _difference(c.difference),
+                *values,
             )
         )
-    names = {one.method.entry.name for one in shown if one.method}
+    names = {c.method.entry.name for c in tried if c.method}
     pooled = "; then the pool, if it gains more than one standard error and 1%" * (POOL in names)
     notes = [NO_GAIN if fit.unchanged else f"{SIMPLEST}{pooled}."]
     notes.append(f"By cross-validation, {fit.settings.folds} folds{_repeated(fit.sureness)}.")
@@ -244,12 +244,12 @@ def _shown(fit: Fit) -> list[Candidate]:
     """Return the candidates for the table: of the strengths of structured scaling the best with each base."""
     score = fit.settings.score
     best: dict[str, Candidate] = {}
-    for one in fit.candidates:
-        if one.method is not None and one.method.chain[-1].entry.name == "structured" and one.difference:
-            base = str(one.method.chain[-1].arguments["base"])
-            if base not in best or one.values[score] < best[base].values[score]:
-                best[base] = one
-    kept = list(best.values())
+    for c in fit.candidates:
+        if c.method is not None and c.method.chain[-1].entry.name == "structured" and c.difference:
+            base = str(c.method.chain[-1].arguments["base"])
+            if base not in best or c.values[score] < best[base].values[score]:
+                best[base] = c
+    best_ones = list(best.values())
     return [
         candidate
         for candidate in fit.candidates
@@ -257,7 +257,7 @@ def _shown(fit: Fit) -> list[Candidate]:
         or candidate.method.chain[-1].entry.name != "structured"
         or candidate.method == fit.method
         or not candidate.difference
-        or any(candidate is other for other in kept)
+        or any(candidate is leader for leader in best_ones)
     ]
 
 
@@ -266,11 +266,11 @@ def _repeated(sureness: Sureness | None) -> str:
 
 
 def _sure(sureness: Sureness, score: str) -> list[str]:
-    others = [
+    rivals = [
         f"{_short(parse_method(name))} ({percent(share)})"
         for name, share in list(sureness.others.items())[:2]
     ]
-    instead = f"; others choose {'; '.join(others)}" if others else ""
+    instead = f"; others choose {'; '.join(rivals)}" if rivals else ""
     notes = [f"{percent(sureness.share)} of resamples choose the same{instead}."]
     if sureness.optimism > 0:
         notes.append(
@@ -360,16 +360,16 @@ def _may_be_chance(fit: Fit, accuracy: float) -> bool:
 def _few_rows(fit: Fit) -> Iterator[Warning]:
     rows = fit.predictions
     counts, total = fit.class_rows, int(fit.class_rows.sum())
-    thing = "outcome" if rows.of_answers else "class"
-    named = [(rows.classes[k], int(counts[k])) for k in np.flatnonzero(counts < ROWS_A_CLASS)]
-    absent = [name for name, count in named if not count]
-    few = [name for name, count in named if count]
+    noun = "outcome" if rows.of_answers else "class"
+    rare = [(rows.classes[k], int(counts[k])) for k in np.flatnonzero(counts < ROWS_A_CLASS)]
+    absent = [name for name, count in rare if not count]
+    few = [name for name, count in rare if count]
     if absent:
-        yield Warning("absent_classes", f"{counted(len(absent), thing)} without a row: {some(absent)}.")
+        yield Warning("absent_classes", f"{counted(len(absent), noun)} without a row: {some(absent)}.")
     if few:
         yield Warning(
             "few_rows_a_class",
-            f"{counted(len(few), thing)} on fewer than {ROWS_A_CLASS} rows: {some(few)}.",
+            f"{counted(len(few), noun)} on fewer than {ROWS_A_CLASS} rows: {some(few)}.",
         )
     parameters = fit.settings.wrapped(fit.method).parameters(rows.n_classes)
     if parameters and total < ROWS_A_PARAMETER * parameters:

@@ -8,7 +8,7 @@ from calcli.core.language.text import plain
 from calcli.report.shown import Mark, TextTable
 
 SPECIAL = str.maketrans(
-    {one: rf"\{one}" for one in "&%$#_{}"}
+    {sign: rf"\{sign}" for sign in "&%$#_{}"}
     | {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
     | {"<": r"\textless{}", ">": r"\textgreater{}", "±": r"$\pm$", "…": r"\ldots{}"}
 )
@@ -21,8 +21,8 @@ def latex_text(tables: Sequence[TextTable]) -> str:
 
 def _table(table: TextTable) -> str:
     if not table.rows:
-        said = (" ".join(text.splitlines()) for text in (table.title, *table.notes) if text)
-        return "\n".join(f"% {plain(text)}" for text in said)
+        texts = (" ".join(text.splitlines()) for text in (table.title, *table.notes) if text)
+        return "\n".join(f"% {plain(text)}" for text in texts)
     head = [_escaped(column.head) for column in table.columns]
     rows = [
         [_marked(cell, table.marks.get((n, column))) for column, cell in enumerate(row)]

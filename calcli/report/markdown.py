@@ -21,13 +21,13 @@ def markdown_text(tables: Sequence[TextTable], title: str, figures: Mapping[str,
     figures
         Image files to embed at the end, with descriptions for readers without the image.
     """
-    parts = [_table(table) for table in tables]
-    parts += [f"![{_alternative(text)}](<{file}>)" for file, text in (figures or {}).items()]
-    return f"# {title}\n\n" + "\n\n".join(parts) + "\n"
+    blocks = [_table(table) for table in tables]
+    blocks += [f"![{_alternative(text)}](<{file}>)" for file, text in (figures or {}).items()]
+    return f"# {title}\n\n" + "\n\n".join(blocks) + "\n"
 
 
 def _table(table: TextTable) -> str:
-    parts = [f"## {_escaped(table.title)}"] if table.title else []
+    blocks = [f"## {_escaped(table.title)}"] if table.title else []
     if table.rows:
         rule = [":--" if column.align == "left" else "--:" for column in table.columns]
         head = [_escaped(column.head) for column in table.columns]
@@ -35,9 +35,9 @@ def _table(table: TextTable) -> str:
             [_marked(cell, table.marks.get((n, column))) for column, cell in enumerate(row)]
             for n, row in enumerate(table.rows)
         ]
-        parts.append("\n".join(f"| {' | '.join(line)} |" for line in (head, rule, *rows)))
-    parts += [_sentence(note) for note in table.notes]
-    return "\n\n".join(parts)
+        blocks.append("\n".join(f"| {' | '.join(line)} |" for line in (head, rule, *rows)))
+    blocks += [_sentence(note) for note in table.notes]
+    return "\n\n".join(blocks)
 
 
 def _marked(cell: str, mark: Mark | None) -> str:

@@ -30,16 +30,16 @@ class MergeReport(Shown):
 
     def tables(self) -> list[TextTable]:
         """Return the parts, and the identity of their rows."""
-        parts = self.state.parts
+        files = self.state.parts
         key = self.state.head.key
         how = f"by {key}" if key else "by their places in these parts"
-        rows, sets = counted(self.state.n_rows, "row"), counted(len(parts), "data set")
+        rows, sets = counted(self.state.n_rows, "row"), counted(len(files), "data set")
         notes = [f"{rows} of {sets} in {self.path}. Rows are known {how}."]
         cells = {Column("rows"): lambda part: f"{part.rows:,}"}
-        return [table_of("What was merged", [(part.name, part) for part in parts], cells, notes)]
+        return [table_of("What was merged", [(part.name, part) for part in files], cells, notes)]
 
     def data(self) -> MergeObject:
         """Return the same as nested values."""
-        parts = [vars(part) for part in self.state.parts]
+        files = [vars(part) for part in self.state.parts]
         key = self.state.head.key or None
-        return {"path": self.path, "rows": self.state.n_rows, "key": key, "parts": parts}
+        return {"path": self.path, "rows": self.state.n_rows, "key": key, "parts": files}

@@ -130,9 +130,9 @@ class MonitorReport(Shown):
         """Return the verdict with its assumptions, slices, and the periods of all rows, or of an alarm."""
         read = reading_sentences([(self.path, self.reading)])
         verdict = TextTable(self._verdict(), notes=(*self._changes(), *self._assumed(), *read))
-        shown = [*self.alarmed, self.streams[0]][0]
+        stream = [*self.alarmed, self.streams[0]][0]
         slices = [self._slices()] if len(self.streams) > 1 else []
-        return [verdict, *slices, self._periods(shown)]
+        return [verdict, *slices, self._periods(stream)]
 
     def headline(self) -> Headline:
         """Return whether there is an alarm, and what the last period shows."""
@@ -192,8 +192,8 @@ class MonitorReport(Shown):
             "alarm": None if alarm is None else stream.periods[alarm].name,
             "change": changed,
             "periods": [
-                {**{name: getattr(one, name) for name in names}, "evidence": math.exp(min(value, MOST))}  # type: ignore[typeddict-item]
-                for one, value in zip(stream.periods, stream.log_values.tolist(), strict=True)
+                {**{name: getattr(period, name) for name in names}, "evidence": math.exp(min(value, MOST))}  # type: ignore[typeddict-item]
+                for period, value in zip(stream.periods, stream.log_values.tolist(), strict=True)
             ],
         }
 
@@ -201,17 +201,17 @@ class MonitorReport(Shown):
         if not self.alarmed:
             return f"No alarm in {counted(len(self.streams[0].periods), 'period')}"
         when = [period.name for period in self.streams[0].periods]
-        first = min(self.alarmed, key=lambda one: when.index(one.periods[one.alarm or 0].name))
-        where = "" if first.value is None else f" of {self.settings.by}={first.value}"
+        stream = min(self.alarmed, key=lambda s: when.index(s.periods[s.alarm or 0].name))
+        where = "" if stream.value is None else f" of {self.settings.by}={stream.value}"
         week = "week of " if self.settings.every == "week" else ""
-        return f"ALARM{where}: {week}{first.periods[first.alarm or 0].name}"
+        return f"ALARM{where}: {week}{stream.periods[stream.alarm or 0].name}"
 
     def _changes(self) -> Iterator[str]:
-        for one in self.alarmed[:3]:
-            where = "" if one.value is None else f"Of {self.settings.by}={one.value}: "
-            if one.change is not None:
-                began = one.periods[one.change.start].name
-                yield f"{where}{self._words(one)}. It began about {began}."
+        for stream in self.alarmed[:3]:
+            where = "" if stream.value is None else f"Of {self.settings.by}={stream.value}: "
+            if stream.change is not None:
+                began = stream.periods[stream.change.start].name
+                yield f"{where}{self._words(stream)}. It began about {began}."
 
     def _words(self, stream: Stream) -> str:
         """Return what changed, in words."""
@@ -220,8 +220,8 @@ class MonitorReport(Shown):
         assert since is not None
         seen = f"{percent(since.observed)} observed"
         if self.watched == "promise":
-            most = percent(self.promise or 0)
-            return f"Errors are more frequent than promised: {seen}, at most {most} promised"
+            limit = percent(self.promise or 0)
+            return f"Errors are more frequent than promised: {seen}, at most {limit} promised"
         way = "over" if since.gap > 0 else "under"
         words = {
             "probability": f"{self.of} {way}-predicted",
@@ -237,21 +237,21 @@ class MonitorReport(Shown):
 
     def _assumed(self) -> Iterator[str]:
         """Yield the stream's kind, and the assumptions without a fault."""
-        what = {
+        quantity = {
             "probability": f"the probability of {self.of}",
             "confidence": "the confidence",
             "rate": "the share of right answers",
             "promise": f"an error rate of at most {percent(self.promise or 0)} above the threshold",
         }[self.watched]
-        held = "" if self.watched == "promise" else " is right"
+        assumption = "" if self.watched == "promise" else " is right"
         if self.reference_rows is not None:
-            held = f" is as in the {self.reference_rows:,} rows of the reference, which tell the "
-            held += f"frequency at the usual prediction to ±{100 * self.left_open:.1f} points"
+            assumption = f" is as in the {self.reference_rows:,} rows of the reference, which tell the "
+            assumption += f"frequency at the usual prediction to ±{100 * self.left_open:.1f} points"
         elif self.left_open:
-            held += f", up to {100 * self.left_open:.1f} points"
+            assumption += f", up to {100 * self.left_open:.1f} points"
         cluster = self.settings.cluster
         rows = f"rows are independent{'' if cluster is None else f', except within a {cluster}'}"
-        yield f"Assumed: {what}{held}; given their predictions, {rows}."
+        yield f"Assumed: {quantity}{assumption}; given their predictions, {rows}."
         if returned := sum(period.returned for period in self.streams[0].periods):
             yield f"{returned:,} rows add no evidence: their {cluster} came in an earlier period."
         rate = level_percent(1 - self.settings.level)
@@ -261,16 +261,14 @@ class MonitorReport(Shown):
 
     def _slices(self) -> TextTable:
         cells = {
-            Column("rows"): lambda one: f"{joined(one.periods).rows:,}",
-            Column("gap"): lambda one: f"{100 * joined(one.periods).gap:+.1f}",
-            Column("evidence"): lambda one: _evidence(one.log_values[-1]),
-            Column("alarm at"): lambda one: _evidence(_limit(one)),
-            Column("alarm"): lambda one: NONE if one.alarm is None else one.periods[one.alarm].name,
+            Column("rows"): lambda s: f"{joined(s.periods).rows:,}",
+            Column("gap"): lambda s: f"{100 * joined(s.periods).gap:+.1f}",
+            Column("evidence"): lambda s: _evidence(s.log_values[-1]),
+            Column("alarm at"): lambda s: _evidence(_limit(s)),
+            Column("alarm"): lambda s: NONE if s.alarm is None else s.periods[s.alarm].name,
         }
-        named = [
-            (ALL if one.value is None else f"{self.settings.by}={one.value}", one) for one in self.streams
-        ]
-        return table_of("Slices", named, cells)
+        rows = [(ALL if s.value is None else f"{self.settings.by}={s.value}", s) for s in self.streams]
+        return table_of("Slices", rows, cells)
 
     def _periods(self, stream: Stream) -> TextTable:
         """Return a line a period, or for several older ones."""
@@ -279,7 +277,7 @@ class MonitorReport(Shown):
         if number_of > LINES and not self.details:
             old, groups = number_of - alone, LINES - alone
             cuts = [*(round(n * old / groups) for n in range(groups)), *range(old, number_of)]
-        parts = list(zip(cuts, [*cuts[1:], number_of], strict=True))
+        ranges = list(zip(cuts, [*cuts[1:], number_of], strict=True))
 
         def seen(part: tuple[int, int]) -> Period:
             return joined(stream.periods[part[0] : part[1]])
@@ -299,7 +297,7 @@ class MonitorReport(Shown):
         of = "" if stream.value is None else f" of {self.settings.by}={stream.value}"
         gaps = f"Gaps are in points: {self._expected()} minus observed."
         notes = [f"{gaps} Evidence is cumulative; the alarm is at {_evidence(_limit(stream))}."]
-        return table_of(f"Periods{of}", [(seen(part).name, part) for part in parts], cells, notes)
+        return table_of(f"Periods{of}", [(seen(part).name, part) for part in ranges], cells, notes)
 
 
 ALL = "all rows"

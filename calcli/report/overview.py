@@ -43,9 +43,9 @@ def overview(result: Result) -> list[TextTable]:
     usual = (*SCORES_OF_TWO, *CLASSICAL_OF_TWO, "ece") if result.input.of_two else USUAL
     requested = bool(result.settings.metrics)
     names = result.metrics if requested or result.input.outcomes else usual
-    shown = {name: result.metrics[name] for name in names if name in result.metrics}
-    scores = of_section(shown, "scores")
-    errors = of_section(shown, "classical") | of_section(shown, "errors")
+    metrics = {name: result.metrics[name] for name in names if name in result.metrics}
+    scores = of_section(metrics, "scores")
+    errors = of_section(metrics, "classical") | of_section(metrics, "errors")
     read = TextTable(_read(result), notes=tuple(_verdicts(result)))
     cells: dict[Column, Callable[[Estimate], str]] = {Column(interval_head(scores.values())): ends}
     if any("constant" in score.parts for score in scores.values()):
@@ -72,16 +72,16 @@ def further(result: Result) -> str:
 def _read(result: Result) -> str:
     read = result.input
     place = "standard input" if read.path == "-" else read.path
-    what = counted(read.classes, "class")
+    size = counted(read.classes, "class")
     if read.outcomes:
-        quality = {"outcomes": f"{percent(result.accuracy)} right", "grades": "grades", "predictions": what}
+        quality = {"outcomes": f"{percent(result.accuracy)} right", "grades": "grades", "predictions": size}
         rows = read.questions or counted(read.rows, "row")
         labels = f", labels: {read.labels}" if read.outcomes == "predictions" else ""
         return f"{place}: {rows}, {quality[read.outcomes]} by {some(read.taken)}{labels}; no probabilities"
     if read.of_answers:
-        what = f"answers, {percent(result.accuracy)} right"
+        size = f"answers, {percent(result.accuracy)} right"
     scores = f"{read.kind} in {some(read.taken)}" if read.taken else f"{read.kind} from {read.read_as}"
-    return f"{place}: {counted(read.rows, 'row')}, {what}, {scores}, labels: {read.labels}"
+    return f"{place}: {counted(read.rows, 'row')}, {size}, {scores}, labels: {read.labels}"
 
 
 def _verdicts(result: Result) -> Iterator[str]:
@@ -158,8 +158,8 @@ def glance_table(
     failing = any(broken.values()) or bool(unread)
     heads = [Column("", "left"), *([Column("", "left")] * failing), Column("rows"), Column("verdict", "left")]
     won = any(share_won(result.metrics) != NONE for result in results)
-    column = {name: [one.metrics[name].value for one in results if name in one.metrics] for name in metrics}
-    rows = [(one.path, NOT_READ, *[NONE] * (2 + len(metrics) + won)) for one in unread]
+    column = {name: [r.metrics[name].value for r in results if name in r.metrics] for name in metrics}
+    rows = [(r.path, NOT_READ, *[NONE] * (2 + len(metrics) + won)) for r in unread]
     for place in order:
         result = results[place]
         failed = [FAILED if broken.get(result.input.path) else ""] * failing
@@ -172,7 +172,7 @@ def glance_table(
         rows.append((names[place], *failed, f"{result.input.rows:,}", words, *values))
     notes = [*_notes(results, unread, broken), *([WON] * won), *hidden_note(hidden)]
     notes += [
-        f"{name}: {one}." for name, result in zip(names, results, strict=True) for one in result.input.doubts
+        f"{name}: {r}." for name, result in zip(names, results, strict=True) for r in result.input.doubts
     ]
     columns = (*heads, *map(Column, metrics), *([Column("gain")] * won))
     return TextTable(TITLE, columns, tuple(rows), tuple(notes))
@@ -188,10 +188,10 @@ def _notes(
 ) -> list[str]:
     failing = [result.input.path for result in results if broken.get(result.input.path)]
     every = len(results) + len(unread)
-    notes = [one.reason for one in unread]
+    notes = [file.reason for file in unread]
     if failing or unread:
-        parts = [f"{len(failing)} broke a rule"] * bool(failing) + [f"{len(unread)} not read"] * bool(unread)
-        notes.insert(0, f"{len(failing) + len(unread)} of {every} files failed: {', '.join(parts)}.")
+        counts = [f"{len(failing)} broke a rule"] * bool(failing) + [f"{len(unread)} not read"] * bool(unread)
+        notes.insert(0, f"{len(failing) + len(unread)} of {every} files failed: {', '.join(counts)}.")
     return notes
 
 
@@ -265,19 +265,19 @@ def decision_table(
     name: str, decisions: Sequence[Decision], classes: Sequence[str] = (), threshold: float | None = None
 ) -> TextTable:
     """Return the decisions taken under some costs, the most frequent first, and of few classes for which."""
-    taken = sorted((row for row in decisions if row.rows), key=lambda row: -row.rows)
-    named = classes if len(classes) <= FEW_CLASSES else ()
+    ranked = sorted((row for row in decisions if row.rows), key=lambda row: -row.rows)
+    listed = classes if len(classes) <= FEW_CLASSES else ()
     rows = tuple(
-        (row.name, f"{row.rows:,}", percent(row.share), number(row.mean_cost), *_of_classes(row, named))
-        for row in taken[:MOST_DECISIONS]
+        (row.name, f"{row.rows:,}", percent(row.share), number(row.mean_cost), *_of_classes(row, listed))
+        for row in ranked[:MOST_DECISIONS]
     )
-    notes = _left_out(len(taken) - len(rows))
-    if named:
+    notes = _left_out(len(ranked) - len(rows))
+    if listed:
         notes.append("of a class: the share of its rows with this decision.")
     if threshold is not None:
         second = decisions[1].name
         notes.append(f"{second} is decided where the probability of {classes[1]} is above {threshold:.4g}.")
-    heads = ["rows", "share", "mean cost", *(f"of {name}" for name in named)]
+    heads = ["rows", "share", "mean cost", *(f"of {name}" for name in listed)]
     return TextTable(_title(name), (Column("decision", "left"), *map(Column, heads)), rows, tuple(notes))
 
 
@@ -288,24 +288,24 @@ def decisions_side_by_side(results: Sequence[Result], names: Sequence[str]) -> l
 
 
 def _abreast(costs: str, results: Sequence[Result], names: Sequence[str]) -> TextTable:
-    shares = [{one.name: one.share for one in result.decisions.get(costs, ())} for result in results]
-    most = {name: max(share.get(name, 0.0) for share in shares) for share in shares for name in share}
-    taken = sorted((name for name, share in most.items() if share), key=lambda name: -most[name])
-    shown = taken[:MOST_ABREAST]
+    shares = [{row.name: row.share for row in result.decisions.get(costs, ())} for result in results]
+    largest = {name: max(share.get(name, 0.0) for share in shares) for share in shares for name in share}
+    ranked = sorted((name for name, share in largest.items() if share), key=lambda name: -largest[name])
+    columns = ranked[:MOST_ABREAST]
     rows = tuple(
-        (name, *(percent(share[decision]) if decision in share else NONE for decision in shown))
+        (name, *(percent(share[decision]) if decision in share else NONE for decision in columns))
         for name, share in zip(names, shares, strict=True)
     )
-    notes = ("Share of the rows with each decision.", *_left_out(len(taken) - len(shown)))
-    return TextTable(_title(costs), (Column("", "left"), *map(Column, shown)), rows, notes)
+    notes = ("Share of the rows with each decision.", *_left_out(len(ranked) - len(columns)))
+    return TextTable(_title(costs), (Column("", "left"), *map(Column, columns)), rows, notes)
 
 
 def _title(costs: str) -> str:
     return f"Decisions under {costs}"
 
 
-def _left_out(rest: int) -> list[str]:
-    return [f"{rest:,} more decisions were taken; JSON has them all."] if rest else []
+def _left_out(count: int) -> list[str]:
+    return [f"{count:,} more decisions were taken; JSON has them all."] if count else []
 
 
 def _of_classes(decision: Decision, classes: Sequence[str]) -> list[str]:

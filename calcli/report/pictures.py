@@ -79,7 +79,7 @@ class Album:
         system
             Their owner; "" for the only one.
         """
-        drawn = len(self.pictures)
+        count = len(self.pictures)
         drawings = standard_drawings(evaluation) if evaluation.predictions.has_probabilities else ()
         for name, drawing in drawings:
             if self.folder:
@@ -87,7 +87,7 @@ class Album:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 drawing.save(path)
                 self.captions[path] = drawing.caption
-            self.pictures.append(picture(name, drawing, system, drawn))
+            self.pictures.append(picture(name, drawing, system, count))
 
 
 def comparison_pictures(
@@ -112,14 +112,12 @@ def comparison_pictures(
         return []
     by_metric: dict[str, dict[str, Difference]] = {}
     for name, differences in zip(names[1:], overall.differences, strict=True):
-        for metric, one in differences.items():
-            if one.interval and math.isfinite(one.interval.low) and math.isfinite(one.interval.high):
-                by_metric.setdefault(metric, {})[name] = one
+        for metric, d in differences.items():
+            if d.interval and math.isfinite(d.interval.low) and math.isfinite(d.interval.high):
+                by_metric.setdefault(metric, {})[name] = d
     pictures = []
     if by_metric:
-        gray = (
-            " Gray: the margin." if any(d.margin for one in by_metric.values() for d in one.values()) else ""
-        )
+        gray = " Gray: the margin." if any(c.margin for d in by_metric.values() for c in d.values()) else ""
         caption = (
             f"Each metric on its own scale: its change from {names[0]} with its interval.{gray} Diamonds: "
             "proven to differ. Metrics without an interval are in the tables."
@@ -154,5 +152,5 @@ def segment_pictures(search: Search, metric: SegmentMetric) -> list[Picture]:
         "Observed minus predicted in each segment, with the interval that holds for all of them at once; "
         f"the {MOST} furthest from chance at most. Diamonds: beyond chance."
     )
-    figure = segments_forest(search.segments, {one.name for one in search.found}, metric)
+    figure = segments_forest(search.segments, {segment.name for segment in search.found}, metric)
     return [Picture("Segments", caption, inline_svg(figure, "segments", caption))]

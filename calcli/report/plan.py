@@ -58,8 +58,8 @@ class PlanReport(Shown):
 
     def tables(self) -> list[TextTable]:
         """Return the rows that each metric needs."""
-        first = self.needs[0].power
-        rows, level = counted(first.rows, "row"), level_percent(first.level)
+        power = self.needs[0].power
+        rows, level = counted(power.rows, "row"), level_percent(power.level)
         cells: list[tuple[str, ...]]
         if len(self.names) == 1:
             heads = ["value", f"± now ({level})", "± wanted", "rows needed"]

@@ -16,15 +16,15 @@ def unsaid(sentence: str) -> None:
 
 
 @contextmanager
-def progress(shown: bool) -> Iterator[Watcher]:
+def progress(wanted: bool) -> Iterator[Watcher]:
     """Give a function that starts a bar: (what, number of rows if known) -> a function of the rows done.
 
     Parameters
     ----------
-    shown
+    wanted
         Whether a bar is wanted; none is shown if standard error is not a terminal.
     """
-    if not shown or not sys.stderr.isatty():
+    if not wanted or not sys.stderr.isatty():
         yield unwatched
         return
     from rich.console import Console
@@ -35,8 +35,8 @@ def progress(shown: bool) -> Iterator[Watcher]:
     with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
         task = bars.add_task("", total=None)
 
-        def start(what: str, rows: int | None) -> Watch:
-            bars.reset(task, description=what, total=rows)
-            return lambda done: bars.update(task, completed=done)
+        def start(task_name: str, rows: int | None) -> Watch:
+            bars.reset(task, description=task_name, total=rows)
+            return lambda rows_done: bars.update(task, completed=rows_done)
 
         yield start

@@ -41,23 +41,23 @@ def reading_table(read: Iterable[tuple[str, Sequence[str]]]) -> list[TextTable]:
     return [TextTable(READ, notes=notes)] if notes else []
 
 
-def considered_table(origin: Provenance, most: int | None = None) -> list[TextTable]:
+def considered_table(origin: Provenance, limit: int | None = None) -> list[TextTable]:
     """Return what else might have been the scores, and why it is not; of many perhaps the first ones."""
-    shown = origin.considered[:most]
-    hidden = len(origin.considered) - len(shown)
+    rows = origin.considered[:limit]
+    hidden = len(origin.considered) - len(rows)
     notes = (f"{counted(hidden, 'more reading')}{hint(': calcli inspect')}",) if hidden else ()
     heads = (Column("", "left"), Column("why they are not the scores", "left"))
-    return [TextTable("Also considered", heads, shown, notes, on_pages=False)] if shown else []
+    return [TextTable("Also considered", heads, rows, notes, on_pages=False)] if rows else []
 
 
 def considered_objects(origin: Provenance) -> list[ConsideredObject]:
     """Return what `considered_table` shows, as JSON values."""
-    return [{"scores": what, "reason": why} for what, why in origin.considered]
+    return [{"scores": scores, "reason": why} for scores, why in origin.considered]
 
 
-def layout(read_as: str, taken: Sequence[str]) -> str:
+def layout(read_as: str, columns: Sequence[str]) -> str:
     """Return the layout of a file, with the columns or arrays of the scores; a state has none."""
-    return f"{read_as}: {some(taken)}" if taken else read_as
+    return f"{read_as}: {some(columns)}" if columns else read_as
 
 
 def read_table(result: Result) -> TextTable:
@@ -107,11 +107,11 @@ def _outcomes(result: Result) -> tuple[str, str]:
 
 
 def _balance(result: Result) -> str:
-    least, *_, most = sorted(result.per_class, key=lambda row: row.rows)
-    low, high = percent(least.rows / result.input.rows), percent(most.rows / result.input.rows)
-    if least.rows == most.rows:
+    least, *_, largest = sorted(result.per_class, key=lambda row: row.rows)
+    low, high = percent(least.rows / result.input.rows), percent(largest.rows / result.input.rows)
+    if least.rows == largest.rows:
         return f"each {low} of the rows"
-    return f"{low} ({least.name}) to {high} ({most.name}) of the rows"
+    return f"{low} ({least.name}) to {high} ({largest.name}) of the rows"
 
 
 def warnings_table(warnings: Sequence[str]) -> list[TextTable]:
@@ -146,19 +146,19 @@ class InspectionReport(Shown):
         return {"files": [_data(file) for file in self.files]}
 
 
-def _tables(one: Predictions) -> list[TextTable]:
-    origin, scores = one.provenance, one.scores
+def _tables(p: Predictions) -> list[TextTable]:
+    origin, scores = p.provenance, p.scores
     rows = [
         ("read as", layout(origin.read_as, origin.taken)),
         *(("doubt", doubt) for doubt in origin.doubts),
-        ("rows", f"{one.n_rows:,}{origin.joined}"),
-        ("outcomes" if one.of_answers else "classes", f"{one.n_classes:,}: {some(one.classes)}"),
-        ("right by" if one.of_answers else "labels", origin.labels),
-        ("confidence" if one.of_answers else "scores", f"{one.kind}: {scores.kind_reason}")
-        if one.has_probabilities
+        ("rows", f"{p.n_rows:,}{origin.joined}"),
+        ("outcomes" if p.of_answers else "classes", f"{p.n_classes:,}: {some(p.classes)}"),
+        ("right by" if p.of_answers else "labels", origin.labels),
+        ("confidence" if p.of_answers else "scores", f"{p.kind}: {scores.kind_reason}")
+        if p.has_probabilities
         else ("scores", "none: there are no probabilities"),
         ("type", str(scores.dtype)),
-        *([("columns", f"kept beside them: {some(list(one.columns))}")] if one.columns else []),
+        *([("columns", f"kept beside them: {some(list(p.columns))}")] if p.columns else []),
         *(("note", note) for note in origin.notes),
     ]
     tables = [TextTable(origin.path, (NAMED, NAMED), tuple(rows))]

@@ -167,7 +167,7 @@ def loss_table(metrics: Mapping[str, Estimate], gains: Sequence[Gain]) -> TextTa
     if any(estimate.rows for estimate in losses):
         further[Column(SAMPLED)] = sampled
     if any(estimate.interval for estimate in losses):
-        further[Column(interval_head(losses), optional=True)] = lambda one: _ends(one, one.interval)
+        further[Column(interval_head(losses), optional=True)] = lambda e: _ends(e, e.interval)
     rows = [(*_won(estimate), *(make(estimate) for make in further.values())) for estimate in losses]
     notes = [*map(str, gains), *_loss_notes(losses)] if rows else []
     return TextTable(WON_BACK, (*columns, *further), tuple(dict.fromkeys(rows)), tuple(notes))
@@ -192,12 +192,12 @@ def share_won(metrics: Mapping[str, Estimate]) -> str:
 
 def _won(estimate: Estimate) -> tuple[str, ...]:
     """Return the score, the recalibrator, the score before and after, and the gain."""
-    arguments, parts = estimate.metric.arguments, estimate.parts
+    arguments, terms = estimate.metric.arguments, estimate.parts
     by = (estimate.recalibrator or arguments["recalibrator"]).replace(PAV, "isotonic")
     by += TRAINING[arguments["training"]]
-    if not parts:
+    if not terms:
         return arguments["score"], by, *([NONE] * 4)
-    before, after = parts["before"], parts["after"]
+    before, after = terms["before"], terms["after"]
     won = NONE
     if before > 0 and isfinite(before - after):
         share = (before - after) / before
@@ -220,17 +220,17 @@ def _loss_notes(estimates: Sequence[Estimate]) -> Iterator[str]:
 
 def parts_of_scores(metrics: Mapping[str, Estimate]) -> dict[str, Estimate]:
     """Return the estimates of the parts of scores that were asked for."""
-    parts = of_section(metrics, "parts").items()
-    return {name: estimate for name, estimate in parts if estimate.metric.entry.name not in LOSSES}
+    estimates = of_section(metrics, "parts").items()
+    return {name: estimate for name, estimate in estimates if estimate.metric.entry.name not in LOSSES}
 
 
-def parts_table(parts: Mapping[str, Estimate]) -> TextTable:
+def parts_table(estimates: Mapping[str, Estimate]) -> TextTable:
     """Return parts of scores, and what they are made of."""
     cells: dict[Column, Callable[[Estimate], str]] = {}
-    if any(estimate.interval for estimate in parts.values()):
-        cells[Column(interval_head(parts.values()))] = ends
+    if any(estimate.interval for estimate in estimates.values()):
+        cells[Column(interval_head(estimates.values()))] = ends
     cells[Column("read with", "left")] = _made_of
-    return estimates_table(PARTS, parts, cells)
+    return estimates_table(PARTS, estimates, cells)
 
 
 def _ends(estimate: Estimate, interval: Interval | None) -> str:

@@ -68,12 +68,12 @@ class SegmentsReport(Shown):
         if self.search.found:
             tables.append(self._table("Beyond chance", self.search.found))
         if self.details:
-            tables.append(self._table("All segments", self.search.segments, more=True))
+            tables.append(self._table("All segments", self.search.segments, details=True))
         return tables
 
     def headline(self) -> Headline:
         """Return the number of segments beyond chance, and the first one."""
-        numbers = [Number(one.name, self._value(one.value), self._span(one)) for one in self.search.found[:3]]
+        numbers = [Number(s.name, self._value(s.value), self._span(s)) for s in self.search.found[:3]]
         read = f"{self.path}: {counted(self.rows, 'row')}"
         return Headline(read, f"{self._verdict()}.", "bad" if numbers else "good", numbers)
 
@@ -89,14 +89,14 @@ class SegmentsReport(Shown):
             "path": self.path,
             "rows": self.rows,
             "settings": vars(self.settings),
-            "found": [vars(one) for one in self.search.found],
+            "found": [vars(s) for s in self.search.found],
             "p_value_left": self.search.left,
             "segments": [vars(segment) for segment in self.search.segments],
         }
 
     def records(self) -> Iterator[dict[str, Any]]:
         """Yield a record for every segment."""
-        names = {one.name for one in self.search.found}
+        names = {s.name for s in self.search.found}
         for segment in self.search.segments:
             yield {**vars(segment), "found": segment.name in names}
 
@@ -111,44 +111,44 @@ class SegmentsReport(Shown):
         pairs = ", and pairs of them" if settings.depth > 1 and len(settings.columns) > 1 else ""
         unit = "rows" if settings.cluster is None else f"values of {settings.cluster}"
         yield f"Values of {some(settings.columns)}{pairs}, with at least {settings.min_rows:,} {unit} each."
-        left = p_value(search.left)
+        p_left = p_value(search.left)
         if len(search.found) >= LOOKS:
-            yield f"{LOOKS} are shown at most; the next one has p = {left}."
+            yield f"{LOOKS} are shown at most; the next one has p = {p_left}."
         elif search.found:
             them = "it" if len(search.found) == 1 else "them"
-            yield f"With {them} corrected, nothing else is off beyond chance (p = {left})."
+            yield f"With {them} corrected, nothing else is off beyond chance (p = {p_left})."
         else:
-            first = search.segments[0]
-            yield f"Furthest off: {first.name}, {self._words(first)} (p = {left})."
+            top = search.segments[0]
+            yield f"Furthest off: {top.name}, {self._words(top)} (p = {p_left})."
         by_size = sorted(search.segments, key=lambda segment: segment.rows)
-        chosen = {one.rows: one for one in (by_size[0], by_size[len(by_size) // 2], by_size[-1])}
+        chosen = {s.rows: s for s in (by_size[0], by_size[len(by_size) // 2], by_size[-1])}
         sizes = "; ".join(
-            f"{self._value(one.detectable, sign=False)} in {rows:,} rows" for rows, one in chosen.items()
+            f"{self._value(s.detectable, sign=False)} in {rows:,} rows" for rows, s in chosen.items()
         )
         raw = "raw " * (settings.metric == "gap")
         yield f"Smallest {raw}difference found in {POWER:.0%} of cases: {sizes}."
         if settings.after == "affine":
             yield "All rows were recalibrated first; segments are judged after that."
 
-    def _table(self, title: str, segments: Sequence[Segment], *, more: bool = False) -> TextTable:
-        what = "gap" if self.settings.metric == "gap" else "log-loss"
+    def _table(self, title: str, segments: Sequence[Segment], *, details: bool = False) -> TextTable:
+        metric = "gap" if self.settings.metric == "gap" else "log-loss"
         cells: dict[Column, Callable[[Segment], str]] = {
-            Column("rows"): lambda one: f"{one.rows:,}",
-            Column("predicted"): lambda one: percent(one.predicted),
-            Column("observed"): lambda one: percent(one.observed),
-            Column(what): lambda one: self._value(one.value, unit=False),
+            Column("rows"): lambda s: f"{s.rows:,}",
+            Column("predicted"): lambda s: percent(s.predicted),
+            Column("observed"): lambda s: percent(s.observed),
+            Column(metric): lambda s: self._value(s.value, unit=False),
             Column("interval"): self._span,
-            Column("p"): lambda one: p_value(one.p_value),
+            Column("p"): lambda s: p_value(s.p_value),
         }
-        if more:
-            cells[Column("detectable")] = lambda one: self._value(one.detectable, sign=False, unit=False)
+        if details:
+            cells[Column("detectable")] = lambda s: self._value(s.detectable, sign=False, unit=False)
         return table_of(title, [(segment.name, segment) for segment in segments], cells, [self._level()])
 
     def _level(self) -> str:
-        what = "Gaps are in points: predicted minus observed."
+        note = "Gaps are in points: predicted minus observed."
         if self.settings.metric == "log_loss":
-            what = "The log-loss is that beyond what the predictions expect."
-        return f"{what} Intervals ({level_percent(self.settings.level)}) and p hold for all segments at once."
+            note = "The log-loss is that beyond what the predictions expect."
+        return f"{note} Intervals ({level_percent(self.settings.level)}) and p hold for all segments at once."
 
     def _words(self, segment: Segment) -> str:
         if self.settings.metric == "log_loss":

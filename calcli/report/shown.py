@@ -45,7 +45,7 @@ def spelled(sentence: str) -> str:
     if ON_COMMAND_LINE.get():
         return sentence
     sentence = COMMAND.sub("", sentence)
-    return OPTION.sub(lambda one: one[1].replace("-", "_") + "=" * one[0].endswith(" "), sentence)
+    return OPTION.sub(lambda match: match[1].replace("-", "_") + "=" * match[0].endswith(" "), sentence)
 
 
 @dataclass(frozen=True)
@@ -137,7 +137,7 @@ class Headline:
 
 def table_of(
     title: str,
-    named: Iterable[tuple[str, T]],
+    items: Iterable[tuple[str, T]],
     cells: Mapping[Column, Callable[[T], str]],
     notes: Iterable[str] = (),
     *,
@@ -149,7 +149,7 @@ def table_of(
     ----------
     title
         Of the table.
-    named
+    items
         Things with their names.
     cells
         Columns, each with what makes its cell.
@@ -158,7 +158,7 @@ def table_of(
     head
         Of the column of names.
     """
-    rows = tuple((name, *(text(one) for text in cells.values())) for name, one in named)
+    rows = tuple((name, *(text(item) for text in cells.values())) for name, item in items)
     return TextTable(title, (Column(head, "left"), *cells), rows, tuple(notes))
 
 
@@ -215,8 +215,8 @@ class Shown(ABC):
 
     def with_details(self, details: bool | None = True) -> Self:
         """Return it with its details in the tables, or without; of what has none, and of None, itself."""
-        shown: Any = self
-        return self if details is None or not hasattr(self, "details") else replace(shown, details=details)
+        report: Any = self
+        return self if details is None or not hasattr(self, "details") else replace(report, details=details)
 
     def in_full(self) -> Self:
         """Return it as files have it, with long tables allowed."""
@@ -284,12 +284,12 @@ class Shown(ABC):
         return fragment(self)
 
 
-def render(shown: Shown, format: Format, *, color: bool = False) -> str:
+def render(report: Shown, format: Format, *, color: bool = False) -> str:
     """Return results as text in the form asked for.
 
     Parameters
     ----------
-    shown
+    report
         What was found out.
     format
         Tables for a terminal or LaTeX, JSON, a page of Markdown or HTML; CSV with a line a record; of checks
@@ -298,26 +298,26 @@ def render(shown: Shown, format: Format, *, color: bool = False) -> str:
         Whether tables for a terminal may be emphasized with escape sequences.
     """
     if format == "json":
-        return plain_json(json.dumps(shown.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)) + "\n"
+        return plain_json(json.dumps(report.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)) + "\n"
     if format == "csv":
-        return csv_text(shown.records())
+        return csv_text(report.records())
     if format == "markdown":
         from calcli.report.markdown import markdown_text
 
-        return markdown_text(shown.tables(), shown.title)
+        return markdown_text(report.tables(), report.title)
     if format == "latex":
         from calcli.report.latex import latex_text
 
-        return latex_text(shown.tables())
+        return latex_text(report.tables())
     if format == "html":
         from calcli.report.page import page_text
 
-        return page_text(shown)
+        return page_text(report)
     if format == "junit" or format == "github":
-        return shown.verdicts(format)
+        return report.verdicts(format)
     from calcli.report.terminal import terminal_text
 
-    return terminal_text(shown.tables(), color=color)
+    return terminal_text(report.tables(), color=color)
 
 
 def csv_text(records: Iterable[Mapping[str, Any]]) -> str:

@@ -63,13 +63,13 @@ def _badness(estimate: Estimate) -> float:
     return estimate.metric.entry.cost(estimate.value) - (null.mean if null else 0)
 
 
-def worst_slices(overall: Result, parts: Sequence[Result]) -> dict[str, Result]:
+def worst_slices(overall: Result, slices: Sequence[Result]) -> dict[str, Result]:
     """Return the worst slice of each column by the metric they are ranked by, if that is more than chance.
 
     A score must be worse than the score of all rows, an error larger than if calibrated, corrected for the
     number of compared slices.
     """
-    return {column: worst for column, (worst, p) in _worst(overall, parts).items() if p <= SIGNIFICANT}
+    return {column: worst for column, (worst, p) in _worst(overall, slices).items() if p <= SIGNIFICANT}
 
 
 def _worst(overall: Result, results: Sequence[Result]) -> dict[str, tuple[Result, float]]:
@@ -101,30 +101,30 @@ def _ranked(overall: Result, results: Sequence[Result]) -> list[tuple[Result, fl
     return sorted(pairs, key=lambda pair: _badness(pair[0].metrics[name]), reverse=True)
 
 
-def by_column(parts: Iterable[Result]) -> dict[str, list[Result]]:
+def by_column(slices: Iterable[Result]) -> dict[str, list[Result]]:
     """Return slices by the column that makes them."""
     columns: dict[str, list[Result]] = {}
-    for part in parts:
+    for part in slices:
         if part.slice is not None:
             columns.setdefault(part.slice.column, []).append(part)
     return columns
 
 
 def slice_tables(
-    overall: Result, parts: Sequence[Result], name: str, *, details: bool = True
+    overall: Result, results: Sequence[Result], name: str, *, details: bool = True
 ) -> list[TextTable]:
     """Return a table for each column that was sliced by.
 
     Parameters
     ----------
-    overall, parts
+    overall, results
         All rows, and their slices.
     name
         What to call the data if there are several; else "".
     details
         Whether all of many slices have a row, or only slices worse than chance would make them.
     """
-    return [_table(overall, slices, column, name, details) for column, slices in by_column(parts).items()]
+    return [_table(overall, slices, column, name, details) for column, slices in by_column(results).items()]
 
 
 def _in_order(overall: Result, results: Sequence[Result], details: bool) -> list[Result]:
@@ -140,8 +140,8 @@ def _table(overall: Result, results: Sequence[Result], column: str, name: str, d
     of_two = usual and overall.input.of_two
     metrics = SHOWN_OF_TWO if of_two else SHOWN if usual else tuple(results[0].metrics)
     rows = []
-    shown = _in_order(overall, results, details)
-    for part in [*shown, overall]:
+    listed = _in_order(overall, results, details)
+    for part in [*listed, overall]:
         compared = is_compared(part) or part is overall
         value = (part.slice.shown if part.slice else "all rows") + ("" if compared else FEW)
         estimates = [part.metrics[metric] for metric in metrics]
@@ -152,18 +152,18 @@ def _table(overall: Result, results: Sequence[Result], column: str, name: str, d
     shares = ("observed", "predicted") if of_two else ()
     heads = (Column(column, "left"), Column("rows"), *map(Column, (*shares, *metrics)))
     title = f"Slices by {column} of {name}" if name else of_class(f"Slices by {column}", [overall.input])
-    return TextTable(title, heads, tuple(rows), tuple(_notes(overall, results, metrics, shown)))
+    return TextTable(title, heads, tuple(rows), tuple(_notes(overall, results, metrics, listed)))
 
 
 def _notes(
-    overall: Result, results: Sequence[Result], metrics: Iterable[str], shown: Sequence[Result]
+    overall: Result, results: Sequence[Result], metrics: Iterable[str], listed: Sequence[Result]
 ) -> list[str]:
     notes = []
     name = ranked_by(overall) or ""
-    if shown and len(results) > MANY:
+    if listed and len(results) > MANY:
         beyond = sum(p <= SIGNIFICANT for _, p in _ranked(overall, results))
         notes.append(f"{beyond} of {len(results)} slices are worse by {name} than chance explains.")
-    seen = {id(part) for part in shown}
+    seen = {id(part) for part in listed}
     if hidden := [part for part in results if id(part) not in seen]:
         few = sum(not is_compared(part) for part in hidden)
         why = f", {few} of them with fewer than {ENOUGH_ROWS} rows and not compared" if few else ""
@@ -178,7 +178,7 @@ def _notes(
         notes.append(f"The worst by {name} is {part}: {value}, {everywhere} on all rows.")
         if worst.metrics[name].if_calibrated:
             notes.append(EXCESS)
-    if not all(map(is_compared, shown)):
+    if not all(map(is_compared, listed)):
         notes.append(f"{FEW.strip()} not compared with others; {ENOUGH_ROWS} rows would be enough.")
     notes += half_width(overall.metrics.values())
     if any(part.metrics[metric].if_calibrated for part in [*results, overall] for metric in metrics):

@@ -45,15 +45,15 @@ class StudyReport(Shown):
         columns = (Column("", "left"), *map(Column, ("rows", "true", "5%", "mean", "95%")))
         rows = [
             (
-                one.metric,
-                f"{one.rows:,}",
-                one.written_truth(apart(one.high - one.low)),
+                bias.metric,
+                f"{bias.rows:,}",
+                bias.written_truth(apart(bias.high - bias.low)),
                 *(
-                    number(end, digits=apart(one.high - one.low), sign=True)
-                    for end in (one.low, one.mean, one.high)
+                    number(end, digits=apart(bias.high - bias.low), sign=True)
+                    for end in (bias.low, bias.mean, bias.high)
                 ),
             )
-            for one in self.found
+            for bias in self.found
         ]
         notes = [
             f"{self.series:,} data sets of each size. Above 0 the estimate is too large; with many rows "
@@ -64,11 +64,11 @@ class StudyReport(Shown):
 
     def data(self) -> StudyObject:
         """Return all numbers."""
-        return {"system": self.system, "series": self.series, "results": [asdict(one) for one in self.found]}
+        return {"system": self.system, "series": self.series, "results": [asdict(row) for row in self.found]}
 
     def records(self) -> Iterable[Mapping[str, Any]]:
         """Return a record for each metric and size."""
-        return [asdict(one) for one in self.found]
+        return [asdict(bias) for bias in self.found]
 
 
 @dataclass(frozen=True)

@@ -69,20 +69,20 @@ def _show(table: TextTable, console: Console) -> None:
 def _rich(table: TextTable, console: Console) -> RichTable:
     plain, widths = console.no_color, _widths(table)
     headed = any(column.head for column in table.columns)
-    shown = RichTable(
+    grid = RichTable(
         box=box.SIMPLE_HEAD, show_header=headed, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0)
     )
     marked = {column for _, column in table.marks} if plain else set()
     for n, column in enumerate(table.columns):
         head = column.head + (" " if n in marked else "")
-        most = _room_for_names(widths, console.width) if n == 0 else None
-        shown.add_column(Text(head), justify=column.align, overflow="fold", max_width=most)
+        limit = _room_for_names(widths, console.width) if n == 0 else None
+        grid.add_column(Text(head), justify=column.align, overflow="fold", max_width=limit)
     for n, row in enumerate(table.rows):
         marks = [table.marks.get((n, place)) for place in range(len(row))]
         signs = [SIGNS[mark] if place in marked else "" for place, mark in enumerate(marks)]
         cells = zip(row, signs, marks, strict=True)
-        shown.add_row(*(Text(cell + sign, "" if plain else STYLES[mark]) for cell, sign, mark in cells))
-    return shown
+        grid.add_row(*(Text(cell + sign, "" if plain else STYLES[mark]) for cell, sign, mark in cells))
+    return grid
 
 
 def _fitting(table: TextTable, width: int) -> TextTable:
@@ -97,13 +97,13 @@ def _folded(table: TextTable, width: int) -> Iterator[TextTable]:
     """Yield the table in parts that fit, each with the first column; the last one has the notes."""
     widths = _widths(table)
     widths[0] = _room_for_names(widths, width) or widths[0]
-    part, used = [0], widths[0]
+    part, total = [0], widths[0]
     for n in range(1, len(table.columns)):
-        if len(part) > 1 and used + GAP + widths[n] > width and not table.columns[n].optional:
+        if len(part) > 1 and total + GAP + widths[n] > width and not table.columns[n].optional:
             yield _pick(table, part)
-            part, used = [0], widths[0]
+            part, total = [0], widths[0]
         part.append(n)
-        used += GAP + widths[n]
+        total += GAP + widths[n]
     yield _pick(table, part)
 
 

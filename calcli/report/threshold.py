@@ -48,18 +48,18 @@ class ThresholdReport(Shown):
     def tables(self) -> list[TextTable]:
         """Return a row for all rows, or each slice."""
         cells: dict[Column, Callable[[Found], str]] = {
-            Column("threshold"): lambda one: NONE if one.threshold is None else repr(one.threshold)
+            Column("threshold"): lambda entry: NONE if entry.threshold is None else repr(entry.threshold)
         }
         if self.class_name:
             cells |= {Column(name): partial(_share, name) for name in ("recall", "precision", "alerts")}
         else:
-            cells[Column("accepted")] = lambda one: percent(one.accepted_rows / one.rows)
-            cells[Column("interval")] = lambda one: (
-                span(one.accepted.low, one.accepted.high, percent) if one.accepted_rows else NONE
+            cells[Column("accepted")] = lambda entry: percent(entry.accepted_rows / entry.rows)
+            cells[Column("interval")] = lambda entry: (
+                span(entry.accepted.low, entry.accepted.high, percent) if entry.accepted_rows else NONE
             )
-            cells[Column("errors")] = lambda one: f"{one.errors:,} of {one.accepted_rows:,}"
+            cells[Column("errors")] = lambda entry: f"{entry.errors:,} of {entry.accepted_rows:,}"
         rows_head = f"rows of {self.class_name}" if self.threshold.of_recall else "rows"
-        cells[Column(rows_head)] = lambda one: f"{one.rows:,}"
+        cells[Column(rows_head)] = lambda entry: f"{entry.rows:,}"
         by, promises = self.threshold.by, self.threshold.found
         rows = [(ALL if promise.value is None else f"{by}={promise.value}", promise) for promise in promises]
         title = f"Threshold on the {self._scores}"
@@ -67,8 +67,8 @@ class ThresholdReport(Shown):
 
     def headline(self) -> Headline:
         """Return the promises."""
-        made_of, said = self.threshold.made_of, next(self._notes())
-        return Headline(made_of["path"], said, "good" if self.threshold.promises else "bad")
+        made_of, verdict = self.threshold.made_of, next(self._notes())
+        return Headline(made_of["path"], verdict, "good" if self.threshold.promises else "bad")
 
     def data(self) -> ThresholdObject:
         """Return the same as nested values, as in the file."""
@@ -76,8 +76,8 @@ class ThresholdReport(Shown):
 
     def records(self) -> Iterator[dict[str, Any]]:
         """Yield a record for all rows, or each slice."""
-        for one in self.threshold.found:
-            yield vars(one)
+        for entry in self.threshold.found:
+            yield vars(entry)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the threshold's file, which `calcli apply` and `calcli check` take.
@@ -103,7 +103,7 @@ class ThresholdReport(Shown):
     def _notes(self) -> Iterator[str]:
         threshold, name = self.threshold, self.class_name
         above = "its threshold" if threshold.by else "the threshold"
-        each = " in every slice" if threshold.by else ""
+        per_slice = " in every slice" if threshold.by else ""
         if threshold.promises:
             share = level_percent(1 - threshold.max_error if name else threshold.max_error)
             rows = f"at least {share} of the rows" if name else f"at most {share} of the rows"
@@ -111,37 +111,38 @@ class ThresholdReport(Shown):
             says = f"{rows} with {scored} are {name or 'wrong'}"
             if threshold.of_recall:
                 says = f"{rows} that are {name} have {scored}"
-            yield f"With a probability of {level_percent(threshold.level)}, {says}{each}."
+            yield f"With a probability of {level_percent(threshold.level)}, {says}{per_slice}."
         if threshold.by:
             level = level_percent(threshold.found[0].level)
             yield f"{counted(len(threshold.found), 'slice')} share the level: each has {level}."
-        for one in threshold.found:
-            if one.threshold is None:
-                yield self._refused(one)
+        for entry in threshold.found:
+            if entry.threshold is None:
+                yield self._refused(entry)
         if threshold.cluster:
-            drawn = sum(one.rows for one in threshold.found)
+            rows_drawn = sum(entry.rows for entry in threshold.found)
             yield (
-                f"One row of each {threshold.cluster} was drawn (seed {threshold.seed}), {drawn:,} in all: "
-                "the promise is about a random row of a random one."
+                f"One row of each {threshold.cluster} was drawn (seed {threshold.seed}), {rows_drawn:,} in "
+                "all: the promise is about a random row of a random one."
             )
         if name and threshold.promises:
             yield f"alerts: the share of all rows at or above {above}."
         if threshold.promises:
             yield "It holds for independent rows like these, if no calibrator was fitted to them."
 
-    def _refused(self, one: Found) -> str:
-        of = f" of {self.threshold.by}={one.value}" if self.threshold.by else ""
-        measure, asked, best = "error rate", self.threshold.max_error, one.least_error
+    def _refused(self, entry: Found) -> str:
+        of = f" of {self.threshold.by}={entry.value}" if self.threshold.by else ""
+        measure, limit, best = "error rate", self.threshold.max_error, entry.least_error
         assert best is not None
         if self.class_name:
-            measure, asked, best = self.threshold.measure, 1 - asked, 1 - best
+            measure, limit, best = self.threshold.measure, 1 - limit, 1 - best
         kind = f" of {self.class_name}" if self.threshold.of_recall else " without an error"
         return (
             f"Nothing can be promised{of}: the {'best' if self.class_name else 'lowest'} {measure} these "
-            f"rows support is {percent(best)}, not {level_percent(asked)}. It takes at least "
-            f"{counted(one.least_rows, 'row')}{kind}; there {'is' if one.rows == 1 else 'are'} {one.rows:,}."
+            f"rows support is {percent(best)}, not {level_percent(limit)}. It takes at least "
+            f"{counted(entry.least_rows, 'row')}{kind}; there "
+            f"{'is' if entry.rows == 1 else 'are'} {entry.rows:,}."
         )
 
 
-def _share(name: str, found: Found) -> str:
-    return NONE if found.threshold is None else percent(getattr(found, name))
+def _share(name: str, entry: Found) -> str:
+    return NONE if entry.threshold is None else percent(getattr(entry, name))

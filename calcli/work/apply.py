@@ -91,9 +91,9 @@ def _refuse_in_place(file: str, output: str) -> None:
         return
     form = format_of(path_of(file))
     if os.path.samefile(file, output) and (form is None or form.name not in MARKED):
-        kept = f"{form.name} does not keep" if form else "a folder does not tell"
+        reason = f"{form.name} does not keep" if form else "a folder does not tell"
         raise UsageError(
-            f"-o {output} is the input, and {kept} that it was recalibrated: applied again, it would be "
+            f"-o {output} is the input, and {reason} that it was recalibrated: applied again, it would be "
             "recalibrated twice; name another file, or say --in-place"
         )
 
@@ -102,13 +102,13 @@ def _refuse_changes(
     kind: Kind, priors: str | None, trained_at: str | None, decide: str | None, options: ReadOptions
 ) -> None:
     """Raise a UsageError for options that would change scores, which a threshold leaves as they are."""
-    given = {
+    changes = {
         "--as": kind != "probs",
         "--shift-to-priors": priors,
         "--trained-at": trained_at,
         "--decide": decide,
         "--against-rest": options.against_rest,
     }
-    for option, value in given.items():
+    for option, value in changes.items():
         if value:
             raise UsageError(f"a threshold leaves scores as they are; leave out {option}")

@@ -115,10 +115,10 @@ def _tasks(
     if pairs:
         if cal or test or folds:
             raise UsageError("--pair names both files of a model; leave out --cal, --test and --folds")
-        names = short_names([second for _, second in pairs])
+        names = short_names([test_file for _, test_file in pairs])
         return [
-            task_of(name, read(first), read(second), settings=settings)
-            for name, (first, second) in zip(names, pairs, strict=True)
+            task_of(name, read(calibration_file), read(test_file), settings=settings)
+            for name, (calibration_file, test_file) in zip(names, pairs, strict=True)
         ]
     if cal is None:
         raise UsageError("there are no calibration data; expected --cal FILE --test FILE, or --pair CAL TEST")

@@ -78,9 +78,9 @@ def check(
     if threshold is not None:
         if policy is not None or baseline is not None:
             raise UsageError(ALONE)
-        known = load_threshold(PATH.checked("threshold", threshold))
-        promise = promise_of(known, undecided and MEANS.checked("undecided", undecided))
-        return CheckReport([check_promise(known, promise, labelled(data, "data"))], promise, "python")
+        loaded = load_threshold(PATH.checked("threshold", threshold))
+        promise = promise_of(loaded, undecided and MEANS.checked("undecided", undecided))
+        return CheckReport([check_promise(loaded, promise, labelled(data, "data"))], promise, "python")
     if policy is None:
         policy = policy_path(None)
     elif not is_path(policy):
@@ -164,10 +164,10 @@ def check_threshold(
     InputError
         If the file of the threshold is missing or damaged.
     """
-    known = load_threshold(threshold)
-    promise = promise_of(known, undecided)
+    loaded = load_threshold(threshold)
+    promise = promise_of(loaded, undecided)
     promises = [
-        _judged(file, lambda path: check_promise(known, promise, read(path, options)))
+        _judged(file, lambda path: check_promise(loaded, promise, read(path, options)))
         for file in files_of_systems(files, options)
     ]
     return CheckReport(promises, promise, threshold)

@@ -89,11 +89,11 @@ def compare(
     pairs = MARGINS.checked("margins", margins or {})
     with naming("margins"):
         wanted = parse_margins([f"{metric}={margin}" for metric, margin in pairs.items()])
-    given = {name: settings.pop(name) for name in declared(PairSettings) if name in settings}
-    pairing = PairSettings(**checked(PairSettings, given, "keyword"))
+    pair_settings = {name: settings.pop(name) for name in declared(PairSettings) if name in settings}
+    pairing = PairSettings(**checked(PairSettings, pair_settings, "keyword"))
     ranked_by = TEXT.checked("rank_by", rank_by)
     plan = Plan(pairing.paired is not False, wanted, ranked_by, by and COLUMN.checked("by", by), pairing.tost)
-    systems = [labelled(baseline, "the baseline"), *(labelled(one, "a candidate") for one in candidates)]
+    systems = [labelled(baseline, "the baseline"), *(labelled(c, "a candidate") for c in candidates)]
     compare_settings = settings_of(settings)
     for sentence in idle_options(compare_settings):
         warn(sentence)
@@ -162,8 +162,8 @@ def _compared(
     selecting: bool = False,
     watcher: Watcher = unwatched,
 ) -> ComparisonReport:
-    for other in systems[1:]:
-        require_classes(other, systems[0].classes, systems[0].provenance.path)
+    for candidate in systems[1:]:
+        require_classes(candidate, systems[0].classes, systems[0].provenance.path)
     for state in states_in(systems)[:1]:
         settings = replace(settings, metrics=compared_metrics(state, settings, plan))
     systems = as_states(systems, settings, pairing.key, [plan.by] if plan.by else ())
@@ -179,7 +179,7 @@ def _compared(
 
 def select_files(
     files: Sequence[str],
-    others: str,
+    place: str,
     criteria: Sequence[str],
     options: ReadOptions,
     settings: Settings,
@@ -192,7 +192,7 @@ def select_files(
     ----------
     files
         To choose from.
-    others
+    place
         A folder with the files of the other set, or a pattern of their names; they are paired by the number
         in their names.
     criteria
@@ -213,19 +213,19 @@ def select_files(
         remark(sentence)
     choosing = parse_metrics(criteria, settings.defaults)
     measures = parse_metrics(settings.metrics or REPORTED, settings.defaults)
-    pairs = paired_by_number(files, files_of(others))
+    pairs = paired_by_number(files, files_of(place))
     every = tuple(dict.fromkeys(metric.text for metric in (*choosing, *measures)))
     settings = replace(settings, metrics=every, intervals=False, draws=0)
     estimated = [_estimated(file, options, settings, watcher) for _, file, _ in pairs]
     choices, reported = [], {}
     for metric in choosing:
         best = best_of([estimates[str(metric)].value for estimates in estimated], metric)
-        number, _, other = pairs[best]
-        if other not in reported:
-            reported[other] = _estimated(other, options, settings, watcher)
-        choices.append(Choice(metric, number, estimated[best], reported[other]))
-    folders = (*by_folder([pairs[0][1], pairs[0][2]]), others)  # of one folder only, the pattern tells them
-    same = any(same_files([file], [other]) for _, file, other in pairs)
+        number, _, counterpart = pairs[best]
+        if counterpart not in reported:
+            reported[counterpart] = _estimated(counterpart, options, settings, watcher)
+        choices.append(Choice(metric, number, estimated[best], reported[counterpart]))
+    folders = (*by_folder([pairs[0][1], pairs[0][2]]), place)  # of one folder only, the pattern tells them
+    same = any(same_files([file], [counterpart]) for _, file, counterpart in pairs)
     return SelectionReport(choices, (folders[0], folders[1]), measures, len(pairs), same)
 
 
@@ -249,7 +249,7 @@ def files_of(place: str, option: str = "--report-on") -> list[str]:
     if folder.is_dir():
         files = [str(file) for file in folder.iterdir() if not file.name.startswith(".")]
     else:
-        files = [one for one in parts_of_pattern(place) if is_url(one) or path_of(one).exists()]
+        files = [path for path in parts_of_pattern(place) if is_url(path) or path_of(path).exists()]
     predictions = sorted(file for file in files if not LABEL_FILE.fullmatch(Path(file).name))
     if not predictions:
         raise UsageError(

@@ -36,7 +36,7 @@ QUIET = "critical"
 
 
 def total(
-    parts: Sequence[P],
+    items: Sequence[P],
     of_part: Callable[[P], T],
     add: Callable[[Sequence[T]], T],
     watch: Watch,
@@ -48,7 +48,7 @@ def total(
 
     Parameters
     ----------
-    parts
+    items
         The identity of each part.
     of_part, add
         Functions that run where the workers are.
@@ -57,9 +57,9 @@ def total(
     scheduler
         Its address; None for processes of this machine.
     """
-    with _interrupts() as stopped, _client(scheduler, len(parts)) as client:
-        level = [client.submit(of_part, part, pure=False) for part in parts]
-        unmade = list(zip(parts, level, strict=True))
+    with _interrupts() as stopped, _client(scheduler, len(items)) as client:
+        level = [client.submit(of_part, part, pure=False) for part in items]
+        unmade = list(zip(items, level, strict=True))
         while len(level) > 1:
             groups = [level[start : start + TOGETHER] for start in range(0, len(level), TOGETHER)]
             level = [client.submit(add, group, pure=False) for group in groups]
@@ -69,8 +69,8 @@ def total(
             if stopped.is_set():
                 client.cancel(last, force=True)
                 raise KeyboardInterrupt
-            unmade = [one for one in unmade if one[1].status != "finished"]  # what is merged may go
-            watch(len(parts) - len(unmade))
+            unmade = [pair for pair in unmade if pair[1].status != "finished"]  # what is merged may go
+            watch(len(items) - len(unmade))
             stopped.wait(POLLED)
         with _naming_faults(unmade):
             result: T = last.result()
@@ -86,7 +86,7 @@ def _naming_faults(unmade: Sequence[tuple[object, Any]]) -> Iterator[None]:
     except CalcliError:
         raise
     except KilledWorker as fault:
-        lost = [str(part) for part, one in unmade if one.status == "error"]  # all that the dead had in hand
+        lost = [str(part) for part, task in unmade if task.status == "error"]  # all that the dead had in hand
         raise InputError(
             f"{' or '.join(lost) or 'the sum of parts'}: every process that worked on it died, "
             f"{fault.allowed_failures + 1} in all; perhaps for lack of memory; use smaller parts, or give "
@@ -97,7 +97,7 @@ def _naming_faults(unmade: Sequence[tuple[object, Any]]) -> Iterator[None]:
 
 
 @contextmanager
-def _client(scheduler: str | None, parts: int) -> Iterator[Any]:
+def _client(scheduler: str | None, n_parts: int) -> Iterator[Any]:
     """Give what sends tasks to workers, and say nothing else."""
     os.environ.setdefault("DASK_LOGGING__DISTRIBUTED", QUIET)  # it is read when Dask is loaded
     os.environ.setdefault("DASK_LOGGING__ASYNCIO", QUIET)
@@ -116,7 +116,7 @@ def _client(scheduler: str | None, parts: int) -> Iterator[Any]:
             if scheduler is None:
                 with _not_interrupted():
                     cluster = LocalCluster(
-                        n_workers=min(os.cpu_count() or 1, parts),
+                        n_workers=min(os.cpu_count() or 1, n_parts),
                         threads_per_worker=1,
                         host="127.0.0.1",
                         dashboard_address=None,
@@ -202,15 +202,15 @@ class Engine:
         UsageError
             If something is asked for that states cannot hold, or Dask is not installed.
         """
-        given = [one for path in paths for one in parts_of_pattern(path)]
-        if any(map(is_state, given)):
-            return read_concat(given, options)
-        parts, options = parts_to_read(given, options)
-        settings = settings_for(read_piece(parts[0], options))
+        files = [file for path in paths for file in parts_of_pattern(path)]
+        if any(map(is_state, files)):
+            return read_concat(files, options)
+        chunks, options = parts_to_read(files, options)
+        settings = settings_for(read_piece(chunks[0], options))
         require_mergeable(settings)
         make = partial(made_of, options=options, settings=settings, hidden=kept(), key=self.key, by=self.by)
-        name = given[0] if len(given) == 1 else f"{given[0]} and {len(given) - 1} more"
-        state = gather(parts, make, self.watcher(name, len(parts)), self.scheduler)
+        name = files[0] if len(files) == 1 else f"{files[0]} and {len(files) - 1} more"
+        state = gather(chunks, make, self.watcher(name, len(chunks)), self.scheduler)
         return predictions_of(from_bytes(state, name), name)
 
 
@@ -233,7 +233,7 @@ def engine_of(
     return Engine(None if text == "dask" else text, watcher, key, tuple(by))
 
 
-def parts_to_read(given: Sequence[str], options: ReadOptions) -> tuple[list[Piece], ReadOptions]:
+def parts_to_read(paths: Sequence[str], options: ReadOptions) -> tuple[list[Piece], ReadOptions]:
     """Return the files, or pieces of files, for workers to read, and how.
 
     Raises
@@ -241,9 +241,9 @@ def parts_to_read(given: Sequence[str], options: ReadOptions) -> tuple[list[Piec
     UsageError
         If they cannot be read in parts.
     """
-    if "-" in given:
+    if "-" in paths:
         raise UsageError("--engine reads files in other processes; expected files, not - (standard input)")
-    files, options = of_system(given, options)
+    files, options = of_system(paths, options)
     return in_pieces(files, options), options
 
 
@@ -277,7 +277,7 @@ def merged(states: Sequence[bytes]) -> bytes:
 
 
 def gather(
-    parts: Sequence[Piece], make: Callable[[Piece], bytes], watch: Watch, scheduler: str | None = None
+    chunks: Sequence[Piece], make: Callable[[Piece], bytes], watch: Watch, scheduler: str | None = None
 ) -> bytes:
     """Make the state of each part, and merge them in their order."""
-    return total(parts, make, merged, watch, scheduler)
+    return total(chunks, make, merged, watch, scheduler)

@@ -88,9 +88,9 @@ def evaluate(
     UsageError
         If a setting is unknown or does not fit them.
     """
-    beside = {"by": by, "calibration_data": calibration_data}
-    used, evaluation = evaluation_of(data, labels, settings | beside, idle_options)
-    return Report(results_of(evaluation), used, evaluation=evaluation)
+    extras = {"by": by, "calibration_data": calibration_data}
+    chosen, evaluation = evaluation_of(data, labels, settings | extras, idle_options)
+    return Report(results_of(evaluation), chosen, evaluation=evaluation)
 
 
 @together()
@@ -162,8 +162,8 @@ def evaluate_files(
                     raise
                 continue
             watch = watcher(name, predictions.n_rows)
-            used = settings_for(predictions)
-            evaluation = evaluated(predictions, used, by, calibration, watch, drawn=album is not None)
+            chosen = settings_for(predictions)
+            evaluation = evaluated(predictions, chosen, by, calibration, watch, figures=album is not None)
             if album is not None:
                 album.draw(evaluation, name if len(sources) > 1 else "", title)
             results += results_of(evaluation)
@@ -172,7 +172,7 @@ def evaluate_files(
         if album and place:
             report.write_into(place, album.captions)
     if state is not None:
-        _save(predictions, used, state, options.key, by, watcher)
+        _save(predictions, chosen, state, options.key, by, watcher)
     return report
 
 
@@ -192,13 +192,13 @@ def evaluation_of(
         Returns a sentence for each setting without effect; the caller reports it.
     """
     columns = columns_of(settings.get("by", ()))
-    predictions, given = split_reading(data, labels, settings)
-    given.pop("by", None)
-    others = given.pop("calibration_data", None)
-    calibration = None if others is None else labelled(others, "calibration_data")
+    predictions, keywords = split_reading(data, labels, settings)
+    keywords.pop("by", None)
+    calibration_data = keywords.pop("calibration_data", None)
+    calibration = None if calibration_data is None else labelled(calibration_data, "calibration_data")
     if calibration is not None:
-        given = {"training": "held-out", **given}
-    checked = settings_of(given)
+        keywords = {"training": "held-out", **keywords}
+    checked = settings_of(keywords)
     for sentence in idle(checked, calibration):
         warn(sentence)
     return checked, evaluated(predictions, checked, columns, calibration)
@@ -211,11 +211,11 @@ def evaluated(
     calibration: Predictions | None,
     watch: Watch | None = None,
     *,
-    drawn: bool = False,
+    figures: bool = False,
 ) -> Evaluation:
     """Return the evaluation of all rows, with its slices and, if it is drawn, the needs of figures."""
     _refuse_rows(predictions, settings)
-    standard = find_figures(standard_names(predictions.n_classes)) if drawn else ()
+    standard = find_figures(standard_names(predictions.n_classes)) if figures else ()
     extra_lenses = extra_lenses_of(standard, predictions, AUTO_LENS, settings)
     evaluation = evaluate_predictions(predictions, settings, watch, calibration, extra_lenses)
     evaluation = with_note_if_same(evaluation, calibration)
@@ -236,17 +236,17 @@ def results_of(evaluation: Evaluation) -> list[Result]:
     """Return the results of all rows, then of each slice, with p-values corrected for their number."""
     results = [summarize(evaluation)]
     for slices in evaluation.slices.values():
-        parts = [Result(**vars(estimates)) for estimates in slices]
-        corrected = with_corrected_p([part.estimates for part in parts], list(map(is_compared, parts)))
+        ready = [Result(**vars(estimates)) for estimates in slices]
+        corrected = with_corrected_p([part.estimates for part in ready], list(map(is_compared, ready)))
         results += [
-            replace(part, estimates=estimates) for part, estimates in zip(parts, corrected, strict=True)
+            replace(part, estimates=estimates) for part, estimates in zip(ready, corrected, strict=True)
         ]
     return results
 
 
 def with_note_if_same(evaluation: Evaluation, calibration: Predictions | None) -> Evaluation:
     """Return an evaluation that says so if recalibrations are trained on the rows that it judges."""
-    trained = any(one.metric.arguments.get("training") == "held-out" for one in evaluation.estimates.values())
+    trained = any(e.metric.arguments.get("training") == "held-out" for e in evaluation.estimates.values())
     if calibration is None or not trained:
         return evaluation
     rows, summary = evaluation.predictions, evaluation.summary
@@ -276,8 +276,8 @@ def read_calibration_data(path: str | None, options: ReadOptions) -> Predictions
     if path is None:
         return None
     # other rows, other labels: a file of labels is that of the evaluated rows
-    named = None if (options.labels or "").endswith(".npy") else options.labels
-    return read(path, replace(options, labels=named, limit=None))
+    labels = None if (options.labels or "").endswith(".npy") else options.labels
+    return read(path, replace(options, labels=labels, limit=None))
 
 
 def _data_sets(files: Sequence[str], options: ReadOptions) -> list[list[str]]:

@@ -147,8 +147,8 @@ def export_file(
     UsageError
         If it cannot be written so.
     """
-    known = load_threshold(path) if is_threshold(Path(path)) else load_calibrator(path)
-    classes = known.classes
+    stored = load_threshold(path) if is_threshold(Path(path)) else load_calibrator(path)
+    classes = stored.classes
     if columns and language != "sql":
         raise UsageError(f"--column names columns of SQL; as {language} it takes p")
     names = list(columns) or (["p"] if len(classes) == 2 else [f"p_{class_name}" for class_name in classes])
@@ -158,9 +158,9 @@ def export_file(
         )
         raise UsageError(f"--column names {len(names)} probabilities; expected {wanted}")
     names = list(map(_identifier, names))
-    if isinstance(known, Threshold):
-        return Exported(_of_threshold(known, language, names), "")
-    formula = formula_of(known, tolerance)
+    if isinstance(stored, Threshold):
+        return Exported(_of_threshold(stored, language, names), "")
+    formula = formula_of(stored, tolerance)
     how = "closed form" if isinstance(formula.map, AffineMap) else f"{len(formula.map.start):,} lines"
     says = f"{how}; the largest difference of a probability from calcli apply is {formula.error:.1g}"
     if language == "onnx":
@@ -183,16 +183,16 @@ def write_code(code: str | bytes, path: str | None) -> None:
 
 
 def _code(formula: AffineMap | LineMap, language: str, names: list[str], classes: Sequence[str]) -> str:
-    one = names[0] if language == "sql" else "p"
+    argument = names[0] if language == "sql" else "p"
     says = f"the recalibrated probability of {_in_words(classes[1:2])}, given its probability"
     if isinstance(formula, LineMap):
         if language == "sql":
-            return f"CASE {_cases(formula, one)} END\n"
+            return f"CASE {_cases(formula, argument)} END\n"
         tables = {name: ", ".join(map(_number, table.tolist())) for name, table in vars(formula).items()}
         return LINES[language].format(says=says, **tables)
     words, count = WORDS[language], len(classes)
     if count == 2:
-        logs = _logs((f"1 - {one}", one), formula, words.log)
+        logs = _logs((f"1 - {argument}", argument), formula, words.log)
         of_two = _affine(
             formula.weights[0] - formula.weights[1], formula.intercept[0] - formula.intercept[1], logs
         )
@@ -202,7 +202,7 @@ def _code(formula: AffineMap | LineMap, language: str, names: list[str], classes
         )
     if language != "sql":
         terms = [f"x[{k}]" for k in range(count)]
-        z = [_affine(*both, terms) for both in zip(formula.weights, formula.intercept, strict=True)]
+        z = [_affine(*line, terms) for line in zip(formula.weights, formula.intercept, strict=True)]
         return SOFTMAX[language].format(
             floor=_number(float(formula.floor[0])),
             count=count,
@@ -216,12 +216,12 @@ def _code(formula: AffineMap | LineMap, language: str, names: list[str], classes
     logs = _logs(names, formula, words.log)
     values: list[str] = []
     for k, name in enumerate(classes):
-        others = [j for j in range(count) if j != k]
+        rivals = [j for j in range(count) if j != k]
         odds = [
             _affine(
                 formula.weights[j] - formula.weights[k], formula.intercept[j] - formula.intercept[k], logs
             )
-            for j in others
+            for j in rivals
         ]
         values.append(f"1 / (1 + {' + '.join(f'EXP({odd})' for odd in odds)}) AS {_identifier(name)}")
     return ",\n".join(values) + "\n"
@@ -230,7 +230,7 @@ def _code(formula: AffineMap | LineMap, language: str, names: list[str], classes
 def _cases(formula: LineMap, name: str) -> str:
     *lines, (_, last) = [
         (_number(value), f"{_number(value)} + ({name} - {_number(start)}) * {_number(slope)}")
-        for start, value, slope in zip(*(one.tolist() for one in vars(formula).values()), strict=True)
+        for start, value, slope in zip(*(column.tolist() for column in vars(formula).values()), strict=True)
     ]
     cells = zip(formula.start[1:].tolist(), lines, formula.slope.tolist()[:-1], strict=True)
     whens = [f"WHEN {name} < {_number(stop)} THEN {line if m else flat}" for stop, (flat, line), m in cells]
@@ -244,12 +244,12 @@ def _logs(probs: Sequence[str], formula: AffineMap, spelled: str) -> list[str]:
 
 def _affine(weights: Doubles, intercept: float, terms: Sequence[str]) -> str:
     """Return a sum; weights of no size are the rounding of others."""
-    shown = [
+    products = [
         f" {'-' if w < 0 else '+'} {_number(abs(w))} * {x}"
         for w, x in zip(weights.tolist(), terms, strict=True)
         if abs(w) > ROUNDING
     ]
-    return _number(float(intercept)) + "".join(shown)
+    return _number(float(intercept)) + "".join(products)
 
 
 def _number(value: float) -> str:
@@ -272,21 +272,21 @@ def _of_threshold(threshold: Threshold, language: Language, names: list[str]) ->
     """Return whether a row is at or above its threshold."""
     classes = threshold.classes
     if language == "onnx" or (threshold.by is not None and language == "c"):
-        each = "" if threshold.by is None else f" for each value of {threshold.by}"
-        raise UsageError(f"a threshold{each} is written as SQL or Python{'' if each else ' or C'}")
+        per_value = "" if threshold.by is None else f" for each value of {threshold.by}"
+        raise UsageError(f"a threshold{per_value} is written as SQL or Python{'' if per_value else ' or C'}")
     arguments = ARGUMENTS[language]
     if language != "sql":
         names = ["p"] if len(classes) == 2 else [f"p[{k}]" for k in range(len(classes))]
         arguments = (
             arguments if len(classes) == 2 or language == "python" else f"const double p[{len(classes)}]"
         )
-    conditions = {one.value: _at_least(threshold, one.threshold, names, language) for one in threshold.found}
+    conditions = {cut.value: _at_least(threshold, cut.threshold, names, language) for cut in threshold.found}
     value = conditions.get(None, "")
     if threshold.by is not None and language == "sql":
-        whens = [f"WHEN {_quoted(one)} THEN {condition}" for one, condition in conditions.items()]
+        whens = [f"WHEN {_quoted(key)} THEN {condition}" for key, condition in conditions.items()]
         value = f"CASE {_identifier(threshold.by)} {' '.join(whens)} ELSE FALSE END"
     elif threshold.by is not None:
-        pairs = ", ".join(f"{one!r}: {condition}" for one, condition in conditions.items())
+        pairs = ", ".join(f"{key!r}: {condition}" for key, condition in conditions.items())
         value = f"{{{pairs}}}.get(value, False)"
         arguments += ", value"
     says = "whether a row is at or above its threshold"
@@ -365,8 +365,8 @@ def _onnx(formula: AffineMap | LineMap, classes: Sequence[str]) -> bytes:
         onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, ["rows", width])
         for name in ("p", "calibrated")
     ]
-    used = {name for node in nodes for name in node.input}
-    tensors = [onnx.numpy_helper.from_array(np.asarray(v), k) for k, v in constants.items() if k in used]
+    inputs = {name for node in nodes for name in node.input}
+    tensors = [onnx.numpy_helper.from_array(np.asarray(v), k) for k, v in constants.items() if k in inputs]
     graph = onnx.helper.make_graph(nodes, "calcli", ends[:1], ends[1:], tensors)
     model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=8)
     onnx.checker.check_model(model)

@@ -97,8 +97,8 @@ class Fitted(FitReport):
             require_classes(predictions, fitted.classes, fitted.provenance.path)
         record = record_of_fit(self.fit)
         record.refuse_kind(predictions.kind, predictions.provenance.path)
-        parts = predictions.scores.blocks(ROWS)
-        return np.exp(np.concatenate([recalibrate(record, part, predictions.kind) for part in parts]))
+        blocks = predictions.scores.blocks(ROWS)
+        return np.exp(np.concatenate([recalibrate(record, part, predictions.kind) for part in blocks]))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the calibrator's file, which `calcli apply` takes: JSON, or .npz by its ending.
@@ -154,8 +154,8 @@ def fit(
     scored_by = {"score": settings.pop("score")} if "score" in settings else {}  # not the scorer of a log
     predictions, settings = split_reading(data, labels, settings)
     candidates = CANDIDATES.checked(candidates, "keyword")
-    named = {"workers": 1, **settings, **scored_by}  # other workers would import the calling script anew
-    chosen = FitSettings(**checked(FitSettings, named, "keyword"))
+    keywords = {"workers": 1, **settings, **scored_by}  # other workers would import the calling script anew
+    chosen = FitSettings(**checked(FitSettings, keywords, "keyword"))
     with ExitStack() as limits:
         if find_spec("threadpoolctl"):  # one thread for products of matrices, as in the command
             threads = int(os.environ.get("OPENBLAS_NUM_THREADS", 1))
@@ -214,7 +214,7 @@ def fit_file(
     refuse_folders(output, cross_validated)
     refuse_nowhere(output, cross_validated)
     reader = engine_of(engine, watcher)
-    made = _fit_to(
+    fitted = _fit_to(
         lambda: predictions_in([file], options, reader, lambda _: ASKED),
         method,
         settings,
@@ -224,13 +224,13 @@ def fit_file(
         remark,
     )
     if cross_validated is not None:
-        for note in _write_cross_validated(made, file, cross_validated, options):
+        for note in _write_cross_validated(fitted, file, cross_validated, options):
             remark(note)
     if output is None:
         remark("nothing was saved; -o cal.json keeps the calibrator")
     elif output != "-":
-        save_fit(made, output)
-    return FitReport(made)
+        save_fit(fitted, output)
+    return FitReport(fitted)
 
 
 def _fit_to(
@@ -279,7 +279,7 @@ def _calls(
     if settings.raw:
         common["input"] = "raw"
     calls = parse_methods(names, common)
-    if lens is not None and not any("lens" in one.arguments for call in calls for one in call.chain):
+    if lens is not None and not any("lens" in link.arguments for call in calls for link in call.chain):
         lenses = ", ".join(name for name, method in METHODS.items() if "lens" in method.arguments)
         raise UsageError(
             f"--lens {lens} is for methods that act on one score, {lenses}; leave it out with {method}, or "
@@ -312,9 +312,9 @@ def _write_cross_validated(fit: Fit, file: str, target: str, options: ReadOption
         )
     if not fit.settings.folds:
         raise UsageError("--cross-validated needs --folds of 2 or more")
-    if fit.predictions.weights is not None and (left := read(file, options).n_rows - fit.predictions.n_rows):
+    if fit.predictions.weights is not None and (n_out := read(file, options).n_rows - fit.predictions.n_rows):
         raise UsageError(
-            f"--cross-validated writes every row of {file}, but {left:,} have weight 0 and are left out of "
+            f"--cross-validated writes every row of {file}, but {n_out:,} have weight 0 and are left out of "
             "the fit; remove them"
         )
     labels = options.labels if file.endswith(".npy") else None
@@ -329,10 +329,10 @@ def _write_cross_validated(fit: Fit, file: str, target: str, options: ReadOption
 
 def _require_characters(predictions: Predictions, fitted: Predictions) -> None:
     """Raise an InputError for plain log-likelihoods where the fit used divided ones."""
-    given = predictions.provenance
-    if fitted.provenance.per_character and given.read_as == HARNESS.name and not given.per_character:
+    origin = predictions.provenance
+    if fitted.provenance.per_character and origin.read_as == HARNESS.name and not origin.per_character:
         raise InputError(
-            f"{given.path} has log-likelihoods as they are, but those of the fit were divided by the "
+            f"{origin.path} has log-likelihoods as they are, but those of the fit were divided by the "
             "characters of their options; give read(..., --per-character)"
         )
 
@@ -398,13 +398,13 @@ def save(
     target: str = PATH.checked("path", path)
     if not calibrator.parameters:
         raise UsageError(f"{type(calibrator).__name__} has not been fitted; call fit(scores, y) first")
-    named = _checked_classes(calibrator, classes)
-    if len(priors) not in (0, len(named)):
-        raise UsageError(f"{len(priors)} priors are given for {len(named)} classes; expected one per class")
+    names = _checked_classes(calibrator, classes)
+    if len(priors) not in (0, len(names)):
+        raise UsageError(f"{len(priors)} priors are given for {len(names)} classes; expected one per class")
     numbers = tuple(map(float, priors))
     if numbers and (wrong := calibrators.wrong_priors(numbers)):
         raise UsageError(wrong)
-    record = CalibratorRecord(calibrator, named, calibrator.takes_raw(), numbers, _rows_of(calibrator))
+    record = CalibratorRecord(calibrator, names, calibrator.takes_raw(), numbers, _rows_of(calibrator))
     calibrators.save_calibrator(record, target)
 
 
@@ -439,24 +439,24 @@ def _checked_classes(calibrator: Calibrator, classes: str | Iterable[object] | N
         If their number differs, one occurs twice or cannot be written, or they are the names of the fit in
         another order.
     """
-    known = getattr(calibrator, "classes_", None)
-    if classes is None and known is None:
+    stored = getattr(calibrator, "classes_", None)
+    if classes is None and stored is None:
         raise UsageError(
             "the classes have no names; give classes=, a name for each in the order of the scores"
         )
-    names: tuple[str, ...] = CLASSES.checked(known if classes is None else classes, "keyword")
+    names: tuple[str, ...] = CLASSES.checked(stored if classes is None else classes, "keyword")
     if repeated := [name for name, times in Counter(names).items() if times > 1]:
         raise UsageError(f"classes names {listed(repeated)} more than once; give each class another name")
-    fits = calibrators.takes(calibrator, len(names)) if known is None else len(names) == len(known)
+    fits = calibrators.takes(calibrator, len(names)) if stored is None else len(names) == len(stored)
     if not fits:
-        fitted = "" if known is None else f" of {len(known)} classes"
+        fitted = "" if stored is None else f" of {len(stored)} classes"
         raise UsageError(
             f"classes names {len(names)} classes, but the calibrator was fitted to scores{fitted}; give one "
             "name for each class of the fit"
         )
-    if known is not None and known.dtype.kind == "U" and set(names) == set(known) and names != (*known,):
+    if stored is not None and stored.dtype.kind == "U" and set(names) == set(stored) and names != (*stored,):
         raise UsageError(
-            f"classes names {listed(names)}, but the order of the fit is {listed(known.tolist())}; "
+            f"classes names {listed(names)}, but the order of the fit is {listed(stored.tolist())}; "
             "leave it out"
         )
     if any("\ud800" <= letter <= "\udfff" for name in names for letter in name):

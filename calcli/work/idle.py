@@ -131,14 +131,14 @@ def _unnamed(settings: Settings, metrics: Sequence[Measure], names: Collection[s
     """Return the remark on named things that nothing calls."""
     idle = []
     for field, argument in NAMED.items():
-        given: Mapping[str, object] = getattr(settings, field)
-        used = {one.arguments.get(argument) for call in metrics for one in (call, _whole(call))}
+        defined: Mapping[str, object] = getattr(settings, field)
+        values = {call_.arguments.get(argument) for call in metrics for call_ in (call, _whole(call))}
         metric = "weighted_risk:weights" if field == "threshold_weights" else argument
         idle += [
             f"{declared(Settings)[field].option} {name} has no effect: no metric asked for has "
             f"{metric}={name}"
-            for name in given
-            if name not in used and name not in names
+            for name in defined
+            if name not in values and name not in names
         ]
     return idle
 
@@ -151,8 +151,8 @@ def _untrained(settings: Settings, calibration: Predictions | None, metrics: Seq
     if any("recalibrator" in metric.arguments for metric in metrics) or "cross-validation" in trained:
         return []
     usual = {field.name: field.default for field in fields(Settings)}
-    given = [declared(Settings)[name] for name in OF_RECALIBRATIONS if getattr(settings, name) != usual[name]]
-    return [f"{one.option} has no effect: no metric asked for recalibrates" for one in given]
+    moved = [declared(Settings)[name] for name in OF_RECALIBRATIONS if getattr(settings, name) != usual[name]]
+    return [f"{setting.option} has no effect: no metric asked for recalibrates" for setting in moved]
 
 
 def warn(sentence: str) -> None:

@@ -82,13 +82,13 @@ def monitor(
     options = {name: settings.pop(name) for name in [*settings] if name in ASKED}
     several = isinstance(data, list | tuple) and all(map(is_file_or_table, data))
     if several:
-        parts = [labelled(one, "a period", settings) for one in data]
+        periods = [labelled(period, "a period", settings) for period in data]
     else:
-        one, others = split_reading(data, labels, settings)
-        parts, options = [one], options | others
+        period, keywords = split_reading(data, labels, settings)
+        periods, options = [period], options | keywords
     chosen = MonitorSettings(**checked(MonitorSettings, options, "keyword"))
-    known = None if reference is None else labelled(reference, "the reference", settings if several else None)
-    return _monitored(parts, chosen, known, _text(threshold), _text(state))
+    base = None if reference is None else labelled(reference, "the reference", settings if several else None)
+    return _monitored(periods, chosen, base, _text(threshold), _text(state))
 
 
 def _text(path: Any) -> str | None:
@@ -115,15 +115,15 @@ def monitor_files(
     """
     if settings.time is None and settings.every is None:
         _require_order(files)
-        parts = [read(file, options) for file in files]
+        periods = [read(file, options) for file in files]
     else:
-        parts = [read_concat(files, options)]
-    known = None if reference is None else read(reference, options)
-    return _monitored(parts, settings, known, threshold, state)
+        periods = [read_concat(files, options)]
+    base = None if reference is None else read(reference, options)
+    return _monitored(periods, settings, base, threshold, state)
 
 
 def _monitored(
-    parts: Sequence[Predictions],
+    periods: Sequence[Predictions],
     settings: MonitorSettings,
     reference: Predictions | None,
     threshold: str | None,
@@ -133,44 +133,42 @@ def _monitored(
         raise UsageError(
             "--threshold promises an error rate, and --reference shows what is expected; give one"
         )
-    first, level, known = parts[0], settings.level, None
-    for one in [*parts[1:], *([] if reference is None else [reference])]:
-        require_classes(one, first.classes, first.provenance.path)
+    head, level, expected = periods[0], settings.level, None
+    for period in [*periods[1:], *([] if reference is None else [reference])]:
+        require_classes(period, head.classes, head.provenance.path)
     if reference is not None:
         level = 1 - (1 - level) / 2  # half is for what the reference leaves open
-        known = reference_of(reference, settings.cluster)
+        expected = reference_of(reference, settings.cluster)
     promise = None if threshold is None else load_threshold(threshold)
-    watches = [watched(one, settings.tolerance, level, known, promise) for one in parts]
+    watches = [watched(period, settings.tolerance, level, expected, promise) for period in periods]
     begun = {
-        "classes": first.classes,
+        "classes": head.classes,
         "what": watches[0].what,
         **{
             name: getattr(settings, name) for name in ("time", "every", "tolerance", "by", "cluster", "level")
         },
-        "reference": None if known is None else [known.rows, *known.line],
+        "reference": None if expected is None else [expected.rows, *expected.line],
         "threshold": None if promise is None else promise.content()["crc32"],
     }
     before: Streams = {} if state is None else {k: [*v] for k, v in load_watch(state, begun).items()}
-    streams_of_value, out = _added(before, parts, watches, settings, state or "")
+    streams_of_value, out = _added(before, periods, watches, settings, state or "")
     if not streams_of_value.get(None):
         raise InputError(
-            f"{first.provenance.path} has no rows to watch; {out:,} are before --since, or in periods that "
+            f"{head.provenance.path} has no rows to watch; {out:,} are before --since, or in periods that "
             "are not yet mature"
         )
     if state is not None:
         save_watch(begun, streams_of_value, state)
     ends = [from_log_odds(end) for end in (watches[0].hypothesis.low, watches[0].hypothesis.high)]
-    open_by = settings.tolerance if known is None else float(np.median(ends[1] - ends[0])) / 2
+    open_by = settings.tolerance if expected is None else float(np.median(ends[1] - ends[0])) / 2
     return MonitorReport(
-        first.provenance.path if len(parts) == 1 else f"{first.provenance.path} and {len(parts) - 1} more",
+        head.provenance.path if len(periods) == 1 else f"{head.provenance.path} and {len(periods) - 1} more",
         streams(streams_of_value, level),
         watches[0].what,
-        event_name(first.classes[1], first.provenance.labels)
-        if first.n_classes == 2
-        else "the predicted class",
+        event_name(head.classes[1], head.provenance.labels) if head.n_classes == 2 else "the predicted class",
         settings,
-        first.reading(settings.cluster),
-        None if known is None else known.rows,
+        head.reading(settings.cluster),
+        None if expected is None else expected.rows,
         None if promise is None else promise.max_error,
         open_by,
         out,
@@ -188,18 +186,18 @@ def _added(
     streams_of_value, out = before, 0
     files = settings.time is None and settings.every is None
     for predictionse, look in zip(predictionses, watches, strict=True):
-        known, path = streams_of_value.setdefault(None, []), predictionse.provenance.path
+        earlier, path = streams_of_value.setdefault(None, []), predictionse.provenance.path
         if files:
-            name = _called(path) if predictionse.provenance.files else f"period {len(known) + 1}"
+            name = _called(path) if predictionse.provenance.files else f"period {len(earlier) + 1}"
             when = Calendar(
                 [name], np.zeros(predictionse.n_rows if look.counts is None else len(look.counts), np.intp)
             )
         else:
-            when = calendar(predictionse, settings, sum(period.rows for period in known))
+            when = calendar(predictionse, settings, sum(period.rows for period in earlier))
         out += int(np.count_nonzero(when.codes < 0))
         hashed = sha256(predictionse.provenance.files) if settings.time is None else None
-        _require_new(known, when.names, hashed, path, state, settings)
-        for value, periods in periods_of(predictionse, look, when, settings, known).items():
+        _require_new(earlier, when.names, hashed, path, state, settings)
+        for value, periods in periods_of(predictionse, look, when, settings, earlier).items():
             streams_of_value.setdefault(value, []).extend(
                 replace(period, sha256=hashed) for period in periods
             )
@@ -242,7 +240,7 @@ def _called(path: str) -> str:
 def _require_order(files: Sequence[str]) -> None:
     """Raise a UsageError for names with numbers in another order, as a shell lists them: 1, 10, 2."""
     names = [*map(_called, files)]
-    for one, following in pairwise(names):
-        alike = re.sub("[0-9]+", "0", one) == re.sub("[0-9]+", "0", following)
-        if alike and natural_key(one) >= natural_key(following):
-            raise UsageError(f"{following} comes after {one}; expected the files of periods in order")
+    for name, following in pairwise(names):
+        alike = re.sub("[0-9]+", "0", name) == re.sub("[0-9]+", "0", following)
+        if alike and natural_key(name) >= natural_key(following):
+            raise UsageError(f"{following} comes after {name}; expected the files of periods in order")

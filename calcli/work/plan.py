@@ -105,9 +105,9 @@ def plan_files(
 def _of_two(report: ComparisonReport) -> PlanReport:
     (overall, *_) = report.comparisons
     needs = [
-        Need(name, one.baseline, one.margin, _known(one.power, name, one.no_interval))
-        for name, one in overall.differences[0].items()
-        if one.margin
+        Need(name, d.baseline, d.margin, _known(d.power, name, d.no_interval))
+        for name, d in overall.differences[0].items()
+        if d.margin
     ]
     return PlanReport(needs, [summary.input.path for summary in overall.summaries], report.paired)
 
@@ -126,7 +126,7 @@ def _of_one(predictions: Predictions, settings: Settings, metric: str, half_widt
     call = parse_metric(metric, settings.defaults)
     (system,) = measured_systems([predictions], replace(settings, metrics=(metric,), draws=0))
     value, influences = system.value(call), system.influences.get(str(call))
-    known, few = None, influences.spread.too_few() if influences else ""
+    power, few = None, influences.spread.too_few() if influences else ""
 
     def interval(spread: Spread) -> Interval | None:
         if not isinstance(call, Ranking):
@@ -136,8 +136,8 @@ def _of_one(predictions: Predictions, settings: Settings, metric: str, half_widt
 
     if influences and influences.spread.enough:
         pilot = Units(influences, system.predictions.n_rows, 1)
-        known = Power(influences.spread.standard_error, pilot.rows, settings.level, pilot, interval)
-    need = Need(call.text, value, wanted.of(value), _known(known, call.text, few))
+        power = Power(influences.spread.standard_error, pilot.rows, settings.level, pilot, interval)
+    need = Need(call.text, value, wanted.of(value), _known(power, call.text, few))
     return PlanReport([need], [predictions.provenance.path], paired=False)
 
 

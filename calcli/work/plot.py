@@ -96,11 +96,11 @@ def plot(
         raise UsageError("data holds no predictions; expected one or more, by their names")
     if not isinstance(view, View | None):
         raise UsageError(f"view is of type {type(view).__name__}; expected a View of calcli.figures")
-    ((name, own),) = parse_figures([[TEXT.checked("figure", figure)]]).items()
+    ((name, arguments),) = parse_figures([[TEXT.checked("figure", figure)]]).items()
     kind = FIGURES[name]
     options = {name: settings.pop(name) for name in declared(ViewSettings) if name in settings}
     refuse_unknown_options(kind, options.keys() - {"lens", "by"})
-    options = own | options
+    options = arguments | options
     options |= {name: settings[name] for name in ("draws", "metrics") if name in settings}
     options |= {"metrics": items(options["metrics"])} if isinstance(options.get("metrics"), str) else {}
     if calibrator is not None:
@@ -117,8 +117,8 @@ def plot(
     if kind.metrics:
         settings = {"metrics": kind.metrics, **settings}
     evaluations = {name: evaluation_of(system, labels, settings, idle)[1] for name, system in systems.items()}
-    named = evaluations if several else {system_name(one): one for one in evaluations.values()}
-    return draw(name, named, view)
+    by_name = evaluations if several else {system_name(e): e for e in evaluations.values()}
+    return draw(name, by_name, view)
 
 
 @together()
@@ -197,11 +197,11 @@ def plot_files(
             names = [*_fitting(_standard(evaluations.values(), view), len(evaluations), remark), *names]
         written, pictures = [], []
         views = {name: replace(view, **drawing.figures.get(name, {})) for name in names}
-        for name, drawn in _drawn(views, evaluations, None if drawing.figures else remark):
+        for name, figure in _drawn(views, evaluations, None if drawing.figures else remark):
             if html:
-                pictures.append(picture(name, drawn))
+                pictures.append(picture(name, figure))
             if folder:
-                written += _write(name, drawn, folder, format, remark, data=data)
+                written += _write(name, figure, folder, format, remark, data=data)
     _tell_reading(inputs, remark)
     return Figures(list(evaluations), [f"{(output or '').rstrip('/')}/{name}" for name in written], pictures)
 
@@ -225,8 +225,8 @@ def _kinds(drawing: PlotSettings) -> list[FigureKind]:
     UsageError
         If one is unknown.
     """
-    more = [*(["slices"] if drawing.by else []), *(["calibration-map"] if drawing.calibrators else [])]
-    return find_figures([*drawing.figures, *more])
+    extra = [*(["slices"] if drawing.by else []), *(["calibration-map"] if drawing.calibrators else [])]
+    return find_figures([*drawing.figures, *extra])
 
 
 def _needed(kinds: Sequence[FigureKind], settings: Settings, predictions: Predictions) -> Settings:
@@ -296,17 +296,17 @@ def _named(files: Sequence[str]) -> dict[str, str]:
 
 def _fitting(names: Sequence[str], systems: int, remark: Remark) -> list[str]:
     """Return the standard figures that can show this number of systems, and remark on the others."""
-    most = {name: FIGURES[name].most_systems or systems for name in names}
+    limits = {name: FIGURES[name].most_systems or systems for name in names}
     for name in names:
-        if systems > most[name]:
-            remark(f"the figure {name} shows at most {most[name]} systems, not {systems}, and is left out")
-    return [name for name in names if systems <= most[name]]
+        if systems > limits[name]:
+            remark(f"the figure {name} shows at most {limits[name]} systems, not {systems}, and is left out")
+    return [name for name in names if systems <= limits[name]]
 
 
 def _standard(evaluations: Iterable[Evaluation], view: View) -> list[str]:
     """Return the names of the standard figures that fit all evaluations."""
-    shown = sorted({(one.predictions.n_classes, one.settings.draws_outcomes) for one in evaluations})
-    fitting = [standard_names(k, view.lens, view.region, tested=tested) for k, tested in shown]
+    kinds = sorted({(e.predictions.n_classes, e.settings.draws_outcomes) for e in evaluations})
+    fitting = [standard_names(k, view.lens, view.region, tested=tested) for k, tested in kinds]
     return [name for name in fitting[0] if all(name in names for names in fitting)]
 
 

@@ -75,17 +75,17 @@ def policy_for(
         )
     limited = [rule["metric"] for rule in rules if rule.keys() & {"max", "min"}]
     limits = ", ".join(f"{name} {number(slacks[name].slack)}" for name in limited)
-    kept = f"limits are set so that {percent(KEPT)} of {REDRAWS:,} resamples of this file pass: {limits}"
-    said = [kept] if limits else []
+    note = f"limits are set so that {percent(KEPT)} of {REDRAWS:,} resamples of this file pass: {limits}"
+    notes = [note] if limits else []
     if baseline is None:
-        return text, said
+        return text, notes
     against = against_baseline(baseline, options, pairing, lambda path: read(path, options))
     checked = checked_by(predictions, parse_policy(tomllib.loads(text), "the first policy"), against)
     if broken := [outcome.rule for outcome in checked.outcomes if outcome.result == "failed"]:
         titles = ", ".join(rule.title for rule in broken)
-        said.append(f"{file} is worse than {baseline}: these rules are left as comments: {titles}")
+        notes.append(f"{file} is worse than {baseline}: these rules are left as comments: {titles}")
         text = first_policy(evaluation, slacks, AGAINST.keys() - {r.metric.text for r in broken}, reading)
-    return text, said
+    return text, notes
 
 
 def write_policy(text: str, path: str) -> None:
@@ -123,9 +123,9 @@ def first_policy(
     """
     rows, path = evaluation.predictions.n_rows, plain(Path(evaluation.predictions.provenance.path).name)
     head = {"rows": rows, "min_rows": max(1, rows // 2), "kept": percent(KEPT), "redraws": REDRAWS}
-    parts = [HEAD.format(path=path, **head)]
+    blocks = [HEAD.format(path=path, **head)]
     if reading:
-        parts.append("".join(["[reading]\n", *(f"{key} = {_toml(it)}\n" for key, it in reading.items())]))
+        blocks.append("".join(["[reading]\n", *(f"{key} = {_toml(it)}\n" for key, it in reading.items())]))
     estimates = {estimate.metric.text: estimate for estimate in evaluation.estimates.values()}
     compared = [
         rule if name in against else "".join(f"# {line}\n" for line in rule.splitlines())
@@ -133,8 +133,8 @@ def first_policy(
         if name in estimates and math.isfinite(estimates[name].value)
         for rule in [f'[[rules]]\nmetric = "{name}"\n{margin}\n']
     ]
-    parts.append(BASELINE + "\n".join(compared))
-    return "\n".join([*parts, *(_first_rule(name, one, slacks[name]) for name, one in estimates.items())])
+    blocks.append(BASELINE + "\n".join(compared))
+    return "\n".join([*blocks, *(_first_rule(name, e, slacks[name]) for name, e in estimates.items())])
 
 
 def _toml(value: bool | int | str | Sequence[str]) -> str:
@@ -158,9 +158,9 @@ def _first_rule(name: str, estimate: Estimate, slack: Slack) -> str:
     today += f"; sd over redraws {number(slack.sd, digits=apart(slack.sd))}"
     signs = {"lower": {"max": 1}, "higher": {"min": -1}}.get(entry.direction, {"max": 1, "min": -1})
     limits = {key: rounded_outward(estimate.value, sign * slack.slack) for key, sign in signs.items()}
-    least, most = map(float, entry.range.partition(",")[0].split(" to "))
-    if not all(least < float(limit) < most for limit in limits.values()):
-        return f"{today}: no limit for {name}, which is never beyond {least:g} or {most:g}\n"
+    lowest, greatest = map(float, entry.range.partition(",")[0].split(" to "))
+    if not all(lowest < float(limit) < greatest for limit in limits.values()):
+        return f"{today}: no limit for {name}, which is never beyond {lowest:g} or {greatest:g}\n"
     worst = min(entry.cost(float(limit)) for limit in limits.values())
     if entry.target is None and not entry.family.has_null and entry.cost(slack.constant) <= worst:
         same = number(slack.constant)

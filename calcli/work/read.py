@@ -53,8 +53,8 @@ def read(data: Any, **options: Any) -> Predictions:
 
         return from_table(data, read_options(options))
     if not is_path(data):
-        what = type(data).__name__
-        raise UsageError(f"read takes a path or a table, not {what}; arrays come with labels, to evaluate()")
+        kind = type(data).__name__
+        raise UsageError(f"read takes a path or a table, not {kind}; arrays come with labels, to evaluate()")
     return read_file(PATH.checked("data", data), read_options(options))
 
 
@@ -71,7 +71,7 @@ def inspect_files(files: Sequence[str], options: ReadOptions) -> InspectionRepor
     return InspectionReport([read_file(file, options) for file in files])
 
 
-def predictions_of(data: Any, labels: Any, given: Mapping[str, Any]) -> Predictions:
+def predictions_of(data: Any, labels: Any, options: Mapping[str, Any]) -> Predictions:
     """Return predictions, whatever they are given as.
 
     Parameters
@@ -80,7 +80,7 @@ def predictions_of(data: Any, labels: Any, given: Mapping[str, Any]) -> Predicti
         What `read` takes or returned, or scores, which come with labels.
     labels : array-like (N,) or (...)
         Of scores; else None.
-    given
+    options
         How to read it, by keyword: the names of columns, or arrays beside arrays; None is as not given.
 
     Raises
@@ -90,27 +90,27 @@ def predictions_of(data: Any, labels: Any, given: Mapping[str, Any]) -> Predicti
     UsageError
         If something is missing, or does not go with the rest.
     """
-    given = {name: value for name, value in given.items() if value is not None}
+    options = {name: value for name, value in options.items() if value is not None}
     if isinstance(data, Predictions):
-        if labels is not None or given:
+        if labels is not None or options:
             raise UsageError("predictions have labels and classes of their own; give such options to read()")
         return data
     if is_file_or_table(data):
         if labels is not None and not is_path(labels):
-            if is_path(data) or "label_column" in given or LABELS in column_names(data):
+            if is_path(data) or "label_column" in options or LABELS in column_names(data):
                 raise UsageError("a table or a file has its labels in a column; name it with label_column=")
-            return _beside(data, as_array(labels, "labels"), given)
-        return read(data, **given | ({} if labels is None else {"labels": labels}))
-    if "confidence" in given or "correct" in given:
-        return _answers(data, labels, given)
+            return _beside(data, as_array(labels, "labels"), options)
+        return read(data, **options | ({} if labels is None else {"labels": labels}))
+    if "confidence" in options or "correct" in options:
+        return _answers(data, labels, options)
     if data is None or labels is None:
         raise UsageError("labels are missing: evaluate(scores, labels), or evaluate(table or path)")
     if is_path(labels):
         raise UsageError(f"labels are text '{labels}'; expected an array")
-    weights = given.pop("weights", None)
-    if wrong := [name for name in given if name not in OF_ARRAYS]:
+    weights = options.pop("weights", None)
+    if wrong := [name for name in options if name not in OF_ARRAYS]:
         raise UsageError(f"{wrong[0]}= is for tables and files; arrays have no columns")
-    return from_arrays(data, labels, weights=weights, **checked(ReadOptions, given, "keyword"))
+    return from_arrays(data, labels, weights=weights, **checked(ReadOptions, options, "keyword"))
 
 
 def labelled(data: Any, called: str, reading: Mapping[str, Any] | None = None) -> Predictions:
@@ -142,8 +142,8 @@ def split_reading(data: Any, labels: Any, keywords: Mapping[str, Any]) -> tuple[
     reading = {name: value for name, value in keywords.items() if name in READ}
     if data is None:
         data = reading.pop("scores", None)
-    others = {name: value for name, value in keywords.items() if name not in READ}
-    return predictions_of(data, labels, reading), others
+    options = {name: value for name, value in keywords.items() if name not in READ}
+    return predictions_of(data, labels, reading), options
 
 
 def is_file_or_table(data: Any) -> bool:
@@ -160,21 +160,21 @@ def _is_table(data: Any) -> bool:
     )
 
 
-def _beside(data: Any, labels: Array, given: Mapping[str, Any]) -> Predictions:
+def _beside(data: Any, labels: Array, options: Mapping[str, Any]) -> Predictions:
     """Return predictions in a table with an array of labels; a table of numbers has classes as columns."""
     if cases := [name for name in column_names(data) if is_identifier(name)]:
         raise UsageError(f"{cases[0]} names rows, not a class; leave it out of the scores")
     from calcli.io.frames import from_table
 
     numbers = {"scores": ",".join(column_names(data))} if labels.dtype.kind in "iu" else {}
-    return from_table(data, read_options({**numbers, **given, "label_column": LABELS}), {LABELS: labels})
+    return from_table(data, read_options({**numbers, **options, "label_column": LABELS}), {LABELS: labels})
 
 
-def _answers(data: Any, labels: Any, given: Mapping[str, Any]) -> Predictions:
-    if data is not None or labels is not None or not {"confidence", "correct"} <= set(given) <= ANSWERS:
+def _answers(data: Any, labels: Any, options: Mapping[str, Any]) -> Predictions:
+    if data is not None or labels is not None or not {"confidence", "correct"} <= set(options) <= ANSWERS:
         raise UsageError("answers take confidence and correct, and neither scores, labels nor classes")
-    kind = checked(ReadOptions, {"kind": given.get("kind", "auto")}, "keyword")
-    return from_answers(given["confidence"], given["correct"], weights=given.get("weights"), **kind)
+    kind = checked(ReadOptions, {"kind": options.get("kind", "auto")}, "keyword")
+    return from_answers(options["confidence"], options["correct"], weights=options.get("weights"), **kind)
 
 
 LABELS = "labels"

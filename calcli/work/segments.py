@@ -42,8 +42,8 @@ def segments(data: Any = None, labels: Any = None, **settings: Any) -> SegmentsR
         If `columns` is missing, or an option does not fit.
     """
     options = {name: settings.pop(name) for name in [*settings] if name in ASKED}
-    predictions, others = split_reading(data, labels, settings)
-    return _found(predictions, SegmentSettings(**checked(SegmentSettings, options | others, "keyword")))
+    predictions, keywords = split_reading(data, labels, settings)
+    return _found(predictions, SegmentSettings(**checked(SegmentSettings, options | keywords, "keyword")))
 
 
 def segments_files(files: Sequence[str], options: ReadOptions, settings: SegmentSettings) -> SegmentsReport:

@@ -36,7 +36,7 @@ def simulate(system: str, **settings: Any) -> Simulation:
 
 
 def _simulated(system: str, chosen: SimulationSettings, spelling: Spelling) -> Simulation:
-    called = {name: said.spelled(spelling) for name, said in declared(SimulationSettings).items()}
+    called = {name: setting.spelled(spelling) for name, setting in declared(SimulationSettings).items()}
     simulation = simulate_system(
         system, chosen.parameters, chosen.rows, chosen.seed, exact=chosen.exact, spelled=called.__getitem__
     )

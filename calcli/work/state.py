@@ -80,7 +80,7 @@ class State(StatePredictions):
         """Return the state as a file holds it."""
         return to_bytes(self.state)
 
-    def merge(self, *others: StatePredictions) -> Self:
+    def merge(self, *states_: StatePredictions) -> Self:
         """Return the state of these rows and of others.
 
         Few rows, up to 20,000, stand in the order of the names of their parts, then in this one.
@@ -92,10 +92,10 @@ class State(StatePredictions):
         UsageError
             If something else is given.
         """
-        for other in others:
-            if not isinstance(other, StatePredictions):
-                raise UsageError(f"merge takes states, not {type(other).__name__}")
-        return self._around(merge([self.state, *(one.state for one in others)]), "merged states")
+        for s in states_:
+            if not isinstance(s, StatePredictions):
+                raise UsageError(f"merge takes states, not {type(s).__name__}")
+        return self._around(merge([self.state, *(state_.state for state_ in states_)]), "merged states")
 
     @classmethod
     def _around(cls, state: states.State, name: str) -> Self:
@@ -116,12 +116,13 @@ def merge_files(files: Sequence[str], output: str) -> MergeReport:
     InputError
         If one is not a state, they are not alike, or hold the same rows.
     """
-    given = [one for file in files for one in parts_of_pattern(file)]
-    others = [file for file in given if not is_state(file)]
-    if others:
+    paths = [path for file in files for path in parts_of_pattern(file)]
+    strangers = [file for file in paths if not is_state(file)]
+    if strangers:
         raise UsageError(
-            f"{others[0]} is not a state; make one with calcli evaluate {others[0]} --save-state NAME.calcli"
+            f"{strangers[0]} is not a state; make one with calcli evaluate {strangers[0]} --save-state "
+            "NAME.calcli"
         )
-    whole: states.State = merge(load_state(file) for file in given)
-    save_state(whole, output)
-    return MergeReport(output, whole)
+    union: states.State = merge(load_state(file) for file in paths)
+    save_state(union, output)
+    return MergeReport(output, union)

@@ -64,8 +64,8 @@ def study_system(
     """
     chosen = SystemSettings(**checked(SystemSettings, parameters, "option")).parameters
     watch = watcher("data sets", len(rows) * series) if watcher else None
-    used = workers_for(rows, series, chosen, workers)
-    results = tuple(study(system, chosen, metrics, rows, series, seed, watch, used))
+    processes = workers_for(rows, series, chosen, workers)
+    results = tuple(study(system, chosen, metrics, rows, series, seed, watch, processes))
     report = StudyReport(system, results, series)
     if output is not None:
         from calcli.figures.output import save
@@ -107,20 +107,20 @@ def study_file(
     CalcliError
         If a file cannot be read, or does not fit.
     """
-    for name, owner, given in (
+    for name, owner, value in (
         ("--posteriors", "posteriors", posteriors),
         ("--output", "posteriors", output),
         ("--calibration-data", "trained-bins", calibration_data),
     ):
-        if given is not None and procedure != owner:
+        if value is not None and procedure != owner:
             raise UsageError(f"{name} is for {owner}; leave it out")
     if procedure == "posteriors" and posteriors is None:
         raise UsageError(
             "posteriors needs a file with the true probabilities; give it with --posteriors FILE"
         )
-    true, others = (read_calibration_data(one, options) for one in (posteriors, calibration_data))
+    true, calibration = (read_calibration_data(path, options) for path in (posteriors, calibration_data))
     predictions = read(file, options)
-    rows = results(procedure, predictions, replace(study_options, posteriors=true, calibration=others))
+    rows = results(procedure, predictions, replace(study_options, posteriors=true, calibration=calibration))
     if output is not None and true is not None:
         from calcli.figures.drawing import View
         from calcli.figures.output import save
@@ -128,9 +128,9 @@ def study_file(
         from calcli.work.plot import plot
 
         lens = parse_metrics(study_options.metrics or ("ece",))[0].lens
-        known = posteriors_of(true, predictions)
+        probs = posteriors_of(true, predictions)
         drawing = plot(predictions, figure="reliability", view=View(lens))
-        curve = true_curve(predictions, known, lens, "all", Settings())
+        curve = true_curve(predictions, probs, lens, "all", Settings())
         with atomic_path(output) as temporary:
             save(with_true_curve(drawing, *curve), temporary)
     return ProcedureReport(procedure, file, rows, NOTES[procedure])

@@ -49,8 +49,8 @@ def threshold(data: Any = None, labels: Any = None, **settings: Any) -> Threshol
         Unless one promise is asked for, or if rows have weights.
     """
     options = {name: settings.pop(name) for name in [*settings] if name in ASKED}
-    predictions, others = split_reading(data, labels, settings)
-    return _made(predictions, ThresholdSettings(**checked(ThresholdSettings, options | others, "keyword")))
+    predictions, keywords = split_reading(data, labels, settings)
+    return _made(predictions, ThresholdSettings(**checked(ThresholdSettings, options | keywords, "keyword")))
 
 
 def threshold_file(
@@ -80,12 +80,12 @@ def threshold_file(
 
 def _made(predictions: Predictions, settings: ThresholdSettings) -> ThresholdReport:
     (max_error, target), origin = _promise(settings), predictions.provenance
-    made = make_threshold(
+    promise = make_threshold(
         predictions, max_error, settings.level, by=settings.by, target=target, cluster=settings.cluster,
         seed=settings.seed, sha256=sha256(origin.files),
     )  # fmt: skip
-    name = event_name((made.target or "").partition(":")[2], origin.labels)
-    return ThresholdReport(made, origin.repeats if settings.cluster is None else (), name)
+    name = event_name((promise.target or "").partition(":")[2], origin.labels)
+    return ThresholdReport(promise, origin.repeats if settings.cluster is None else (), name)
 
 
 def _promise(settings: ThresholdSettings) -> tuple[float, str | None]:

@@ -75,9 +75,9 @@ def outcome_sums(
     """
     if problem.counts is None and (problem.weights is not None or len(problem.score) <= DRAWN_ROWS):
         return _of_rows(problem, cut_sets, draws, rng)
-    sums, here = [], rng.bit_generator.state
+    sums, start = [], rng.bit_generator.state
     for cuts in cut_sets:  # each draws from where the source of chance stood
-        rng.bit_generator.state = here
+        rng.bit_generator.state = start
         if problem.counts is not None:
             sums.append(_of_entries(problem, problem.counts, cuts, draws, rng))
         else:
@@ -95,9 +95,9 @@ def _of_rows(
     certain = problem.score == 1
     for batch in batches(draws, n, OUTCOMES):
         size = batch.stop - batch.start
-        drawn = rng.integers(0, 2**32, size=(size, n), dtype=np.uint32) < threshold
-        drawn |= certain
-        outcomes = drawn.view(np.uint8) if weights is None else drawn * weights
+        hits = rng.integers(0, 2**32, size=(size, n), dtype=np.uint32) < threshold
+        hits |= certain
+        outcomes = hits.view(np.uint8) if weights is None else hits * weights
         for drawn_sums, cuts in zip(sums, cut_sets, strict=True):
             drawn_sums[batch] = segment_sums(outcomes, cuts)
     return sums
@@ -134,8 +134,8 @@ def _of_entries(
     weight, squares = between(weights), between(problem.squared_weights)
     mean = np.clip(between(weights * problem.score) / np.where(weight > 0, weight, 1), 0, 1)
     number = np.rint(np.divide(weight**2, squares, out=np.zeros(len(weight)), where=squares > 0))
-    each = np.divide(weight, number, out=np.zeros(len(weight)), where=number > 0)
-    return _binomial_sums(number.astype(np.int64), mean, np.searchsorted(fine, ends), draws, rng, each)
+    per_row = np.divide(weight, number, out=np.zeros(len(weight)), where=number > 0)
+    return _binomial_sums(number.astype(np.int64), mean, np.searchsorted(fine, ends), draws, rng, per_row)
 
 
 def _even_cuts(rows: int) -> NDArray[np.intp]:
@@ -148,12 +148,12 @@ def _binomial_sums(
     places: NDArray[np.intp],
     draws: int,
     rng: np.random.Generator,
-    each: NDArray[np.float64] | None = None,
+    per_hit: NDArray[np.float64] | None = None,
 ) -> NDArray[np.float64]:
-    """Return (draws, m) sums between places in cells, of `number` rows, each of weight `each`."""
+    """Return (draws, m) sums between places in cells, of `number` rows, each of weight `per_hit`."""
     # cell by cell, as a distribution is set up once for all of its draws
     totals = rng.binomial(number[:, None], mean[:, None], size=(len(number), draws))
-    return segment_sums(totals.T if each is None else totals.T * each, places)
+    return segment_sums(totals.T if per_hit is None else totals.T * per_hit, places)
 
 
 def holm(p_values: Sequence[float] | NDArray[np.float64]) -> NDArray[np.float64]:
@@ -194,8 +194,8 @@ def with_holm(nulls: Sequence[Null | None], counted: Sequence[bool]) -> list[Nul
     counted
         Whether each has rows enough to be judged; the others stay as they are.
     """
-    judged = {n: null.p_value for n, null in enumerate(nulls) if null is not None and counted[n]}
-    corrected = dict(zip(judged, holm(list(judged.values())).tolist(), strict=True))
+    p_values = {n: null.p_value for n, null in enumerate(nulls) if null is not None and counted[n]}
+    corrected = dict(zip(p_values, holm(list(p_values.values())).tolist(), strict=True))
     return [replace(null, corrected_p=corrected.get(n)) if null else None for n, null in enumerate(nulls)]
 
 

@@ -258,8 +258,8 @@ class OfTwo:
         """The log-odds of clipped probabilities; None if some are infinite."""
         values = self.log_odds.astype(np.float64)
         if self.clip:
-            most = math.log1p(-self.clip) - math.log(self.clip)
-            return np.clip(values, -most, most)
+            limit = math.log1p(-self.clip) - math.log(self.clip)
+            return np.clip(values, -limit, limit)
         return values if np.isfinite(values).all() else None
 
     @cached_property

@@ -101,11 +101,11 @@ class CostMatrix:
         gain, diagonal = self._gain.astype(exp.dtype), self._own_gain
         layout: Literal["C", "F"] = "C" if exp.flags.c_contiguous else "F"
         expected_gain = np.empty((gain.shape[1], exp.shape[1]), exp.dtype, layout)
-        first = 0
+        start = 0
         if diagonal is not None:  # no product of matrices for costs of the usual kind
-            first = len(diagonal)
-            np.multiply(exp, diagonal.astype(exp.dtype), out=expected_gain[:first])
-        np.matmul(gain[:, first:].T, exp, out=expected_gain[first:])
+            start = len(diagonal)
+            np.multiply(exp, diagonal.astype(exp.dtype), out=expected_gain[:start])
+        np.matmul(gain[:, start:].T, exp, out=expected_gain[start:])
         return expected_gain.argmax(axis=0)
 
     def decided(self, block: Block) -> NDArray[np.intp]:
@@ -146,18 +146,18 @@ def decided(costs: CostMatrix, predictions: Predictions, column: str) -> Decided
     InputError
         If there is no such column, or a value is not a decision.
     """
-    known = {name: d for d, name in enumerate(costs.decisions)}
+    numbers_of = {name: d for d, name in enumerate(costs.decisions)}
     names, place = np.unique(predictions.column(column).astype(str), return_inverse=True)
     for n, name in enumerate(names.tolist()):
-        if name not in known:
+        if name not in numbers_of:
             row = predictions.stored_row(int((place == n).argmax()))
             raise InputError(
                 f"{predictions.provenance.path}: row {row} of column {column!r} is "
                 f"{name!r}; the decisions of the costs {costs.name} are {some(costs.decisions)}"
             )
-    numbers = np.array([known[name] for name in names.tolist()], np.intp)
-    given = numbers[place.reshape(-1)]
-    return Decided(costs.name, costs.decisions, costs.cost, column, given, balanced=costs.balanced)
+    numbers = np.array([numbers_of[name] for name in names.tolist()], np.intp)
+    decisions = numbers[place.reshape(-1)]
+    return Decided(costs.name, costs.decisions, costs.cost, column, decisions, balanced=costs.balanced)
 
 
 @dataclass(frozen=True)
@@ -271,15 +271,15 @@ def parse_cost_word(text: str) -> CostWord | None:
     UsageError
         If the word is known, but what follows it is wrong.
     """
-    head, *rest = text.strip().split(":")
+    head, *values = text.strip().split(":")
     word: Word | None = next((get_arg for get_arg in get_args(Word) if get_arg == head), None)
     if word is None:
         return None
-    if word == "abstain" and len(rest) == 1:
-        return CostWord(word, word, _amount(text, rest[0]))
-    if word == "imbalanced" and len(rest) > 1:
-        return CostWord(word, word, _amount(text, rest[-1]), ":".join(rest[:-1]))
-    if word in ("zero-one", "balanced") and not rest:
+    if word == "abstain" and len(values) == 1:
+        return CostWord(word, word, _amount(text, values[0]))
+    if word == "imbalanced" and len(values) > 1:
+        return CostWord(word, word, _amount(text, values[-1]), ":".join(values[:-1]))
+    if word in ("zero-one", "balanced") and not values:
         return CostWord(word, word)
     raise UsageError(f"{text!r} is not a list of costs; expected one of {FORMS}, or a file")
 
@@ -294,7 +294,7 @@ def with_distinct_names(costs: Sequence[Definition]) -> tuple[Definition, ...]:
     """
     times = Counter(cost.name for cost in costs)
     renamed = [_fully_named(cost) if times[cost.name] > 1 else cost for cost in costs]
-    name, count = Counter(one.name for one in renamed).most_common(1)[0] if renamed else ("", 0)
+    name, count = Counter(definition.name for definition in renamed).most_common(1)[0] if renamed else ("", 0)
     if count > 1:
         raise UsageError(f"{count} of the costs are called {name!r}; rename a file, or leave one out")
     return tuple(renamed)
@@ -308,12 +308,12 @@ def find_costs(name: str, costs: Sequence[Costs]) -> Costs:
     UsageError
         If there are none.
     """
-    for one in (*costs, *ALWAYS_KNOWN):
-        if one.name == name:
-            return one
-    known = dict.fromkeys(one.name for one in (*costs, *ALWAYS_KNOWN))
+    for cost in (*costs, *ALWAYS_KNOWN):
+        if cost.name == name:
+            return cost
+    names = dict.fromkeys(cost.name for cost in (*costs, *ALWAYS_KNOWN))
     raise UsageError(f"no costs are called {name!r}; define them with --costs ({FORMS}, or a file); "
-                     f"known are: {', '.join(known)}")  # fmt: skip
+                     f"known are: {', '.join(names)}")  # fmt: skip
 
 
 def matrix_of(costs: Costs, predictions: Predictions) -> CostMatrix:
@@ -333,8 +333,8 @@ def matrix_of(costs: Costs, predictions: Predictions) -> CostMatrix:
 def _fully_named(costs: Definition) -> Definition:
     if isinstance(costs, CostTable) or costs.word in ("zero-one", "balanced"):
         return costs
-    parts = [costs.word, *([costs.class_name] if costs.class_name else []), f"{costs.amount:g}"]
-    return replace(costs, name="-".join(parts))
+    words = [costs.word, *([costs.class_name] if costs.class_name else []), f"{costs.amount:g}"]
+    return replace(costs, name="-".join(words))
 
 
 def _amount(text: str, amount: str) -> float:

@@ -159,11 +159,11 @@ def corp(order: Floats, outcome: Array, losses: Array, weights: Floats | None, r
         order, outcome, losses, weights = (values[counted] for values in (order, outcome, losses, weights))
     blocks = pav(order, outcome, weights)
     hits, weight = blocks.hits.sum(keepdims=True), blocks.weight.sum(keepdims=True)
-    whole = Blocks(order[:1], order[:1], hits, weight)
+    pooled = Blocks(order[:1], order[:1], hits, weight)
     mean = float(np.average(losses, weights=weights))
-    return Corp(mean, *(rule.of_frequencies(groups.hits, groups.weight) for groups in (blocks, whole)))
+    return Corp(mean, *(rule.of_frequencies(groups.hits, groups.weight) for groups in (blocks, pooled)))
 
 
-def summed(parts: list[Corp]) -> Corp:
+def summed(corps: list[Corp]) -> Corp:
     """Return the decomposition of the sum of the scores of several outcomes."""
-    return Corp(*np.sum([[p.score, p.recalibrated, p.uncertainty] for p in parts], axis=0).tolist())
+    return Corp(*np.sum([[p.score, p.recalibrated, p.uncertainty] for p in corps], axis=0).tolist())

@@ -65,8 +65,8 @@ class Margin:
         return cls(relative=size) if share else cls(size)
 
     def __str__(self) -> str:
-        parts = [f"{self.absolute:g}"] if self.absolute or not self.relative else []
-        return " + ".join(parts + ([f"{100 * self.relative:g}%"] if self.relative else []))
+        terms = [f"{self.absolute:g}"] if self.absolute or not self.relative else []
+        return " + ".join(terms + ([f"{100 * self.relative:g}%"] if self.relative else []))
 
 
 NO_MARGIN = Margin()
@@ -376,8 +376,8 @@ class DistanceEvidence(Evidence):
 
 def sum_of_errors(baseline: Influences, candidate: Influences, target: float, paired: bool) -> Spread:
     """Return the sum of what two values are above a target."""
-    both = contrast(candidate, baseline, paired, factor=-1.0).spread
-    return replace(both, value=both.value - 2 * target)
+    spread = contrast(candidate, baseline, paired, factor=-1.0).spread
+    return replace(spread, value=spread.value - 2 * target)
 
 
 @dataclass(frozen=True)
@@ -449,8 +449,8 @@ class Simultaneous:
             return level
         alpha = 1 - level
         allowed = int(alpha * (1 + len(self.peaks)) + 1e-9) - 1
-        drawn = 2 * NORMAL.cdf(-float(self.peaks[allowed])) if allowed >= 0 else 0.0
-        return 1 - min(alpha, max(alpha / self.number, drawn))
+        p_value = 2 * NORMAL.cdf(-float(self.peaks[allowed])) if allowed >= 0 else 0.0
+        return 1 - min(alpha, max(alpha / self.number, p_value))
 
 
 def joint_covariance(influences: Sequence[Influences], *, paired: bool = True) -> Doubles:
@@ -488,9 +488,9 @@ def gap_p_values(bins: Bins, heaviest: float = 1.0) -> Doubles:
     rows = bins.weight / heaviest
     weight = np.where(rows > 0, bins.weight, 1)
     score, frequency = np.clip(bins.score / weight, 0, 1), np.clip(bins.outcome / weight, 0, 1)
-    one = heaviest / weight
+    row = heaviest / weight
     nearer = np.where(
-        frequency > score, np.maximum(frequency - one, score), np.minimum(frequency + one, score)
+        frequency > score, np.maximum(frequency - row, score), np.minimum(frequency + row, score)
     )
     divergence = np.maximum(_terms(nearer, score) + _terms(1 - nearer, 1 - score), 0)
     return np.minimum(np.vectorize(math.erfc, otypes=[float])(np.sqrt(rows * divergence)), 1)
@@ -514,7 +514,7 @@ def beyond_chance(bins: Bins, heaviest: float = 1.0) -> NDArray[np.bool_]:
 
 
 def slice_p_value(
-    value: float, interval: Interval | None, whole: float, whole_interval: Interval | None, share: float
+    value: float, interval: Interval | None, overall: float, overall_interval: Interval | None, share: float
 ) -> float:
     """Return the p-value of a slice's value if its rows are any rows, by a normal approximation.
 
@@ -526,7 +526,7 @@ def slice_p_value(
     ----------
     value, interval
         Of the slice.
-    whole, whole_interval
+    overall, overall_interval
         Of all rows.
     share
         Of the rows in the slice, in (0, 1].
@@ -535,16 +535,16 @@ def slice_p_value(
     -------
     In [0, 1]; nan without finite values and intervals.
     """
-    if interval is None or whole_interval is None:
+    if interval is None or overall_interval is None:
         return math.nan
-    if value >= whole:
-        part, usual = value - interval.low, whole_interval.high - whole
+    if value >= overall:
+        part, usual = value - interval.low, overall_interval.high - overall
     else:
-        part, usual = interval.high - value, whole - whole_interval.low
+        part, usual = interval.high - value, overall - overall_interval.low
     half = max(part, usual / math.sqrt(share))
-    if not math.isfinite(half) or not math.isfinite(value - whole):
+    if not math.isfinite(half) or not math.isfinite(value - overall):
         return math.nan
     if half <= 0:
         return 1.0
-    z = abs(value - whole) / half * NORMAL.inv_cdf((1 + interval.level) / 2)
+    z = abs(value - overall) / half * NORMAL.inv_cdf((1 + interval.level) / 2)
     return 2 * NORMAL.cdf(-z)

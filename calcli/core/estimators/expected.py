@@ -82,9 +82,9 @@ class IntegralOfRisks:
         with np.errstate(divide="ignore"):
             log_odds = np.log(priors[..., 1]) - np.log(priors[..., 0])
         losses = (self._first.upper(-log_odds), self._second.upper(log_odds))
-        parts = [np.where(share > 0, share, 1) * np.where(share > 0, loss, 0)
+        terms = [np.where(share > 0, share, 1) * np.where(share > 0, loss, 0)
                  for share, loss in zip(np.moveaxis(priors, -1, 0), losses, strict=True)]  # fmt: skip
-        return np.asarray(parts[0] + parts[1])
+        return np.asarray(terms[0] + terms[1])
 
 
 @dataclass(frozen=True)
@@ -138,9 +138,9 @@ class _TailIntegral:
         inside = np.clip(start, -REACH, REACH)
         cell = np.minimum(((inside + REACH) / step).astype(np.intp), len(grid) - 2)
         u = (inside - grid[cell]) / step
-        left = (1 + 2 * u) * values[cell] + u * step * slopes[cell]
-        right = (3 - 2 * u) * values[cell + 1] + (u - 1) * step * slopes[cell + 1]
-        integral = np.asarray((1 - u) ** 2 * left + u**2 * right)
+        at_left = (1 + 2 * u) * values[cell] + u * step * slopes[cell]
+        at_right = (3 - 2 * u) * values[cell + 1] + (u - 1) * step * slopes[cell + 1]
+        integral = np.asarray((1 - u) ** 2 * at_left + u**2 * at_right)
         below, above = start < -REACH, start > REACH
         integral[below] += self._below(start[below])
         integral[above] = np.exp(-self.rest * start[above] - self.log_scale) / self.rest
@@ -262,8 +262,8 @@ class WeightedRisk(IntegralOfRisks):
 
     def weight(self, threshold: Doubles) -> Doubles:
         """Return the weights of (...) thresholds: linear between the thresholds of the table, 0 outside."""
-        known, weight = np.array(self.table).T
-        return np.interp(threshold, known, weight, left=0, right=0)
+        grid, weight = np.array(self.table).T
+        return np.interp(threshold, grid, weight, left=0, right=0)
 
 
 class _Trapezoids:
@@ -284,15 +284,15 @@ class _Trapezoids:
         self._level[0] = weight[0] - self._slope[0] * threshold[0]  # exactly 0 for a weight of 0 at 0
         self._threshold = threshold
         with np.errstate(divide="ignore"):
-            pieces = self._piece(np.arange(len(self._end)), np.log(threshold[:-1]), threshold[:-1])
-        self._above = np.append(np.cumsum(pieces[:0:-1])[::-1], 0)  # of the pieces above each
+            areas = self._piece(np.arange(len(self._end)), np.log(threshold[:-1]), threshold[:-1])
+        self._above = np.append(np.cumsum(areas[:0:-1])[::-1], 0)  # of the pieces above each
 
     def upper(self, start: Doubles) -> Doubles:
         """Return the integrals from `start`, (...) log-odds of t, upwards."""
-        first, last = self._threshold[0], self._threshold[-1]
+        low, high = self._threshold[0], self._threshold[-1]
         with np.errstate(over="ignore", divide="ignore"):
-            point = np.clip(1 / (1 + np.exp(-start)), first, last)
-            log_point = np.clip(-np.logaddexp(0, -start), np.log(first), np.log(last))
+            point = np.clip(1 / (1 + np.exp(-start)), low, high)
+            log_point = np.clip(-np.logaddexp(0, -start), np.log(low), np.log(high))
         piece = np.clip(np.searchsorted(self._threshold, point, side="right") - 1, 0, len(self._end) - 1)
         return np.asarray(self._piece(piece, log_point, point) + self._above[piece])
 
@@ -315,7 +315,7 @@ def find_weights(name: str, tables: Mapping[str, Weights]) -> WeightedRisk:
         return WeightedRisk(tuple(tables[name]))
     if name == UNIFORM:
         return WeightedRisk(((0.0, 1.0), (1.0, 1.0)))
-    known = ", ".join([UNIFORM, *tables])
+    names = ", ".join([UNIFORM, *tables])
     raise UsageError(
-        f"no weights are called {name!r}; expected a CSV file of threshold,weight, or one of {known}"
+        f"no weights are called {name!r}; expected a CSV file of threshold,weight, or one of {names}"
     )

@@ -155,7 +155,7 @@ class Interval:
         return cls(share_least(hits, rows, tail), share_most(hits, rows, tail), level)
 
     @classmethod
-    def of_parts(cls, mean: float, squares: float, most: float, level: float) -> Interval:
+    def of_parts(cls, mean: float, squares: float, heaviest: float, level: float) -> Interval:
         """Return the interval of a mean in [0, 1] to which few of many rows bring nearly all.
 
         The interval of Fay & Feuer 1997, for sums of rare events of unlike weight, with beta in place of
@@ -168,7 +168,7 @@ class Interval:
             Sum of what the rows bring.
         squares
             Sum of the squares of that.
-        most
+        heaviest
             The most that a row can bring.
         level
             Of the interval.
@@ -176,27 +176,27 @@ class Interval:
         tail = (1 - level) / 2
 
         def end(of: Callable[[float, float, float], float], hits: float, rows: float) -> float:
-            known = min(rows, max(MANY, MANY_EACH * hits))  # beyond, it is as 1 over the rows
-            return of(hits, known, tail) * (known / rows)
+            capped = min(rows, max(MANY, MANY_EACH * hits))  # beyond, it is as 1 over the rows
+            return of(hits, capped, tail) * (capped / rows)
 
         low = end(share_least, mean * mean / squares, mean / squares) if squares > 0 else 0.0
-        mean, squares = mean + most, squares + most * most
+        mean, squares = mean + heaviest, squares + heaviest * heaviest
         return cls(low, end(share_most, mean * mean / squares - 1, mean / squares), level)
 
     @classmethod
     def of_mean(cls, values: Sequence[float], intervals: Sequence[Interval], level: float) -> Interval:
         """Return the interval of the mean of independent estimates (square and add, Zou & Donner 2008)."""
-        estimates, ends = np.array(values), np.array([(one.low, one.high) for one in intervals]).T
+        estimates, ends = np.array(values), np.array([(ci.low, ci.high) for ci in intervals]).T
         ends = estimates.sum() + np.linalg.norm(estimates - ends, axis=1) * [-1, 1]
         low, high = (ends / len(values)).tolist()
         return cls(low, high, level)
 
     @classmethod
-    def of_area(cls, area: float, positives: float, negatives: float, level: float, shown: float) -> Interval:
+    def of_area(cls, area: float, positives: float, negatives: float, level: float, least: float) -> Interval:
         """Return the score interval of an area under the ROC curve, by method 5 of Newcombe 2006.
 
         At a true area it has the variance of exponential scores times a factor, chosen to make the square of
-        half its width, at the area itself, no less than `shown`.
+        half its width, at the area itself, no less than `least`.
         """
 
         def variance(of: float) -> float:
@@ -204,7 +204,7 @@ class Interval:
             return of * (1 - of) * (1 + ((positives + negatives) / 2 - 1) * odds) / (positives * negatives)
 
         reach = CAREFUL * NormalDist().inv_cdf((1 + level) / 2) ** 2
-        reach = max(reach, shown / variance(area)) if 0 < area < 1 else reach
+        reach = max(reach, least / variance(area)) if 0 < area < 1 else reach
 
         def low(area: float) -> float:
             return root(lambda of: reach * variance(of) - (of - area) ** 2, 0.0, area) if area else 0.0
@@ -212,17 +212,17 @@ class Interval:
         return cls(low(area), 1 - low(1 - area), level)
 
     @classmethod
-    def of_ratio(cls, value: float, other: float, ends: Interval, of_other: Interval) -> Interval:
+    def of_ratio(cls, value: float, divisor: float, ends: Interval, of_divisor: Interval) -> Interval:
         """Return the interval of a ratio, given both estimates and their intervals (Donner & Zou 2012)."""
-        product = value * other
-        above, of_above = ends.high * (2 * value - ends.high), of_other.low * (2 * other - of_other.low)
-        below, of_below = ends.low * (2 * value - ends.low), of_other.high * (2 * other - of_other.high)
+        product = value * divisor
+        above, of_above = ends.high * (2 * value - ends.high), of_divisor.low * (2 * divisor - of_divisor.low)
+        below, of_below = ends.low * (2 * value - ends.low), of_divisor.high * (2 * divisor - of_divisor.high)
         low = below / (product + math.sqrt(product**2 - below * of_below)) if below else 0.0
         return cls(low, (product + math.sqrt(product**2 - above * of_above)) / of_above, ends.level)
 
-    def within(self, other: Interval) -> Interval:
+    def within(self, outer: Interval) -> Interval:
         """Return it no further out than another one at either end."""
-        return Interval(max(self.low, other.low), min(self.high, other.high), self.level)
+        return Interval(max(self.low, outer.low), min(self.high, outer.high), self.level)
 
     def contains(self, value: float) -> bool:
         """Return whether a value lies within it, or at an end but for rounding."""
@@ -312,9 +312,9 @@ class Spread:
     @property
     def carried(self) -> float:
         """Effective number of observations: the least of three counts."""
-        other = self.unseen * self.unseen
-        with_other = effective_size(self.squares + other, self.fourths + other * other)
-        return min(self.effective_size, self.fewest, with_other)
+        unseen = self.unseen * self.unseen
+        with_unseen = effective_size(self.squares + unseen, self.fourths + unseen * unseen)
+        return min(self.effective_size, self.fewest, with_unseen)
 
     @property
     def enough(self) -> bool:
@@ -332,17 +332,17 @@ class Spread:
         return max(1.0, self.carried - 1)
 
     def judged(
-        self, level: float, unit: str = "row", held: Interval | None = None
+        self, level: float, unit: str = "row", bounded: Interval | None = None
     ) -> tuple[Interval | None, str]:
         """Return the interval, or why there is none.
 
-        With few observations it is the guaranteed one, `held`, if there is one; it is never wider.
+        With few observations it is the guaranteed one, `bounded`, if there is one; it is never wider.
         """
         if not self.enough:
-            return held, "" if held else self.too_few(unit)
+            return bounded, "" if bounded else self.too_few(unit)
         interval = self.interval(level)
-        if held is not None:
-            return interval.within(held), ""
+        if bounded is not None:
+            return interval.within(bounded), ""
         if 2 * abs(self.curvature) * max(self.value - interval.low, interval.high - self.value) >= 1:
             return None, SECOND_ORDER
         return (interval, "") if interval.contains(self.value) else (None, BIASED)
@@ -374,7 +374,7 @@ class Spread:
         return Spread(value, self.number, *powers, bias, fewest=self.fewest, unseen=unseen)
 
     def held(
-        self, level: float, rows: float, ends: tuple[float, float] = (0.0, 1.0), most: float = 1.0
+        self, level: float, rows: float, ends: tuple[float, float] = (0.0, 1.0), heaviest: float = 1.0
     ) -> Interval:
         """Return the interval of a mean of rows that holds whatever they bring, however few carry it.
 
@@ -386,7 +386,7 @@ class Spread:
             How many there are, if they were of equal weight.
         ends
             Between which the mean lies.
-        most
+        heaviest
             How much the row brings that brings most, in units of their distance over the number of rows.
         """
         low, high = ends
@@ -396,7 +396,7 @@ class Spread:
         mean = 1 - mean if turned else mean
         mean = 0.0 if mean < ROUNDING else mean
         squares = self.squares / span**2 + mean * mean / rows if mean else 0.0
-        scaled = Interval.of_parts(mean, squares, most / rows, level)
+        scaled = Interval.of_parts(mean, squares, heaviest / rows, level)
         if turned:
             return Interval(high - span * scaled.high, high - span * scaled.low, level)
         return Interval(low + span * scaled.low, low + span * scaled.high, level)

@@ -105,9 +105,7 @@ class Power:
 
         def share(number: int) -> float:
             intervals = [interval(spread) for spread, _ in redraws.drawn(number)]
-            return float(
-                np.mean([one is not None and one.high - one.low <= 2 * half_width for one in intervals])
-            )
+            return float(np.mean([ci is not None and ci.high - ci.low <= 2 * half_width for ci in intervals]))
 
         return rows_needed(rows, share, self._within)
 
@@ -179,11 +177,11 @@ def _counts(pilot: Influences) -> tuple[int, int] | None:
     """Return how often the candidate alone and the baseline alone is right, if shares of rows differ."""
     if pilot.lost or (pilot.share is not None and np.ptp(pilot.share) > 1e-9 / pilot.number):
         return None
-    each = pilot.of_units * pilot.number + pilot.value
-    whole = np.rint(each)
-    if np.abs(each - whole).max() > 1e-6 or np.abs(whole).max() > 1:
+    values = pilot.of_units * pilot.number + pilot.value
+    rounded = np.rint(values)
+    if np.abs(values - rounded).max() > 1e-6 or np.abs(rounded).max() > 1:
         return None
-    return int(np.count_nonzero(whole > 0)), int(np.count_nonzero(whole < 0))
+    return int(np.count_nonzero(rounded > 0)), int(np.count_nonzero(rounded < 0))
 
 
 @dataclass(frozen=True)
@@ -218,21 +216,21 @@ class Shares:
         """Return whether samples prove the candidate no worse by a margin, and no better, (2, redraws)."""
         pilot, rng = self.pilot, generator(0, Stream.POWER)
         hits = pilot.gained + pilot.lost
-        others = max(1, round(rows * pilot.of_lost / pilot.of_gained))
+        of_base = max(1, round(rows * pilot.of_lost / pilot.of_gained))
         if pilot.paired:
             share = rng.beta(hits + UNSEEN, pilot.of_gained - hits + UNSEEN, REDRAWS)
             unlike = rng.binomial(rows, share)
             gained = rng.binomial(unlike, 0.5)
-            lost, others = unlike - gained, rows
+            lost, of_base = unlike - gained, rows
         else:
             share = rng.beta(hits + UNSEEN, pilot.of_gained + pilot.of_lost - hits + UNSEEN, REDRAWS)
-            gained, lost = rng.binomial(rows, share), rng.binomial(others, share)
-        proven = [self._proven(*one, rows, others, margin, tail) for one in zip(gained, lost, strict=True)]
+            gained, lost = rng.binomial(rows, share), rng.binomial(of_base, share)
+        proven = [self._proven(*pair, rows, of_base, margin, tail) for pair in zip(gained, lost, strict=True)]
         low, high = np.array(proven).T
         return np.array([high, low]) if self.sign > 0 else np.array([low, high])
 
     def _proven(
-        self, gained: int, lost: int, rows: int, others: int, margin: float, tail: float
+        self, gained: int, lost: int, rows: int, lost_rows: int, margin: float, tail: float
     ) -> tuple[bool, bool]:
         """Return whether the difference is proven above the margin below 0, and below that above."""
         counts, mean, spread = (
@@ -241,12 +239,12 @@ class Shares:
             self.spread,
         )
         if spread is not None:
-            each = np.array([1.0, -1.0, 0.0]) - mean
-            spread = _scaled(spread, each, counts, float(mean), rows / self.rows)
+            values = np.array([1.0, -1.0, 0.0]) - mean
+            spread = _scaled(spread, values, counts, float(mean), rows / self.rows)
         few = self.pilot.paired and gained + lost < FEW_DISCORDANT
         if spread is not None and spread.enough and not few:
             return spread.p_above(-margin) <= tail, spread.p_below(margin) <= tail
-        above, below = _exact_p((int(gained), rows, int(lost), others), self.pilot.paired, margin)
+        above, below = _exact_p((int(gained), rows, int(lost), lost_rows), self.pilot.paired, margin)
         return above <= tail, below <= tail
 
 
@@ -286,30 +284,30 @@ class Units:
 
     def drawn(self, rows: int) -> Iterator[tuple[Spread, float]]:
         """Yield spreads of samples with values relative to the pilot's, each with its true value."""
-        rng, more = generator(0, Stream.POWER), rows / self.rows
-        each = self.sign * self.pilot.of_units * self.pilot.number
-        each = np.append(each, np.array([-1, 1]) * np.abs(each).max())
-        weights = np.full(len(each), 1.0)
+        rng, growth = generator(0, Stream.POWER), rows / self.rows
+        values = self.sign * self.pilot.of_units * self.pilot.number
+        values = np.append(values, np.array([-1, 1]) * np.abs(values).max())
+        weights = np.full(len(values), 1.0)
         weights[-2:] = UNSEEN / 2
-        number = max(2, round(self.pilot.number * more))
+        number = max(2, round(self.pilot.number * growth))
         for _ in range(REDRAWS):
             share = rng.standard_gamma(weights)
             share /= share.sum()
             counts = rng.multinomial(number, share)
-            mean = float(counts @ each) / number
-            spread = _scaled(self.pilot.spread, each - mean, counts, mean, more)
+            mean = float(counts @ values) / number
+            spread = _scaled(self.pilot.spread, values - mean, counts, mean, growth)
             if math.isfinite(spread.fewest):
-                fewest = rng.poisson(more * rng.standard_gamma(self.pilot.spread.fewest))
+                fewest = rng.poisson(growth * rng.standard_gamma(self.pilot.spread.fewest))
                 spread = replace(spread, fewest=fewest)
-            yield spread, float(share @ each)
+            yield spread, float(share @ values)
 
 
 def _scaled(
-    pilot: Spread, each: Doubles, counts: NDArray[np.integer[Any]], value: float, more: float
+    pilot: Spread, values: Doubles, counts: NDArray[np.integer[Any]], value: float, growth: float
 ) -> Spread:
     """Return the spread of a sample, with contributions of units at these counts, like a pilot's."""
     number = int(counts.sum())
-    scaled = each / number
+    scaled = values / number
     squares, cubes, fourths = (float(counts @ scaled**power) for power in (2, 3, 4))
-    fewest, unseen = pilot.fewest * more, pilot.unseen / more
+    fewest, unseen = pilot.fewest * growth, pilot.unseen / growth
     return Spread(value, number, squares, cubes, fourths, fewest=fewest, unseen=unseen)

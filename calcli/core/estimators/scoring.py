@@ -92,9 +92,9 @@ def rival(priors: Doubles, cost: Doubles, reach: float) -> int:
     risks = priors @ cost
     # of decisions that cost the same the first, however their risks were added up
     risks = np.round(risks / (float(np.abs(risks).max()) or 1.0), DIGITS)
-    more = cost - cost[:, [risks.argmin()]]
-    mean = priors @ more
-    spread = np.sqrt(np.maximum(priors @ more**2 - mean**2, 0))
+    excess = cost - cost[:, [risks.argmin()]]
+    mean = priors @ excess
+    spread = np.sqrt(np.maximum(priors @ excess**2 - mean**2, 0))
     return int(np.where(mean <= reach * spread, risks, -np.inf).argmax())
 
 

@@ -153,20 +153,20 @@ def search(
     if recalibrated == "affine":
         features = np.stack([features[:, 0], log_odds], axis=1)
     offset = log_odds if recalibrated == "none" else np.zeros(len(log_odds))
-    known = Kept.of(partitions, min_rows, units)
-    first: list[Segment] = []
+    tested = Kept.of(partitions, min_rows, units)
+    initial: list[Segment] = []
     beyond: list[Segment] = []
     for look in range(LOOKS + 1):
         rng = generator(seed, Stream.OUTCOMES, look)
-        seen = _look(features, offset, outcome, weight, known, metric, draws, level, rng, units)
-        first = first or seen
+        seen = _look(features, offset, outcome, weight, tested, metric, draws, level, rng, units)
+        initial = initial or seen
         if not seen or seen[0].p_value > 1 - level or look == LOOKS:
             break
         beyond.append(seen[0])
-        inside = known.rows_of(seen[0].name)
-        more = [inside] if metric == "gap" else [inside, inside * log_odds]
-        features = np.column_stack([features, *more])
-    return Search(first, beyond, seen[0].p_value if seen else 1.0, draws)
+        inside = tested.rows_of(seen[0].name)
+        columns = [inside] if metric == "gap" else [inside, inside * log_odds]
+        features = np.column_stack([features, *columns])
+    return Search(initial, beyond, seen[0].p_value if seen else 1.0, draws)
 
 
 @dataclass(frozen=True)
@@ -196,21 +196,21 @@ class Kept:
         cell = np.zeros(len(partitions[0].codes), np.intp)
         for partition in partitions:
             cell = np.unique(cell * len(partition.names) + partition.codes, return_inverse=True)[1]
-        first = np.unique(cell, return_index=True)[1]
+        cell_row = np.unique(cell, return_index=True)[1]
         enough = []
-        for one in partitions:
-            codes = one.codes
+        for part in partitions:
+            codes = part.codes
             if units is not None:  # each in the segments that it has rows in
-                codes = np.unique(units.of_row * len(one.names) + codes) % len(one.names)
-            sizes, total = np.bincount(codes, minlength=len(one.names)), units.number if units else len(cell)
+                codes = np.unique(units.of_row * len(part.names) + codes) % len(part.names)
+            sizes, total = np.bincount(codes, minlength=len(part.names)), units.number if units else len(cell)
             enough.append((sizes >= min_rows) & (total - sizes >= min_rows))
-        return cls(partitions, cell, [one.codes[first] for one in partitions], np.concatenate(enough))
+        return cls(partitions, cell, [part.codes[cell_row] for part in partitions], np.concatenate(enough))
 
     def sums(self, values: Array) -> Doubles:
         """Return the sums of (n,) values over segments."""
         by_cell = np.bincount(self.cell, values, len(self.cells[0]))
-        parts = zip(self.partitions, self.cells, strict=True)
-        every = [np.bincount(codes, by_cell, len(one.names)) for one, codes in parts]
+        pairs = zip(self.partitions, self.cells, strict=True)
+        every = [np.bincount(codes, by_cell, len(partition.names)) for partition, codes in pairs]
         return np.concatenate(every).astype(np.float64)[self.enough]
 
     @property
@@ -221,8 +221,8 @@ class Kept:
 
     def rows_of(self, name: str) -> Doubles:
         """Return (n,) 1 for the rows of a segment, else 0."""
-        one = next(partition for partition in self.partitions if name in partition.names)
-        return (one.codes == one.names.index(name)).astype(np.float64)
+        group = next(partition for partition in self.partitions if name in partition.names)
+        return (group.codes == group.names.index(name)).astype(np.float64)
 
 
 def _look(
@@ -230,7 +230,7 @@ def _look(
     offset: Doubles,
     outcome: Array,
     weight: Doubles,
-    known: Kept,
+    tested: Kept,
     metric: SegmentMetric,
     draws: int,
     level: float,
@@ -247,23 +247,23 @@ def _look(
     spread, slope = prob * (1 - prob), -fit if metric == "log_loss" else np.ones(rows)
 
     def crossed(values: Doubles) -> Doubles:
-        sums = [known.sums(values * column) for column in features.T]
-        return np.stack(sums, axis=1) if sums else np.zeros((len(known.names), 0))
+        sums = [tested.sums(values * column) for column in features.T]
+        return np.stack(sums, axis=1) if sums else np.zeros((len(tested.names), 0))
 
     inner = np.linalg.inv(features.T @ ((weight * spread)[:, None] * features) + RIDGE * np.eye(width))
-    taken = crossed(weight * spread * slope) @ inner
+    absorbed = crossed(weight * spread * slope) @ inner
 
     def statistics(residual: Doubles) -> Doubles:
-        return known.sums(weight * slope * residual) - taken @ ((weight * residual) @ features)
+        return tested.sums(weight * slope * residual) - absorbed @ ((weight * residual) @ features)
 
     def variances(of_rows: Doubles) -> tuple[Doubles, Doubles]:
         """Return what the rows inside and outside of segments bring to the variance of the statistics."""
         values = weight**2 * of_rows
-        inside, outside = known.sums(values * slope**2), np.zeros(len(taken))
-        for column, share in zip(features.T, taken.T, strict=True):
-            product = np.vecdot(crossed(values * column), taken)
-            inside += share * (product - 2 * known.sums(values * slope * column))
-            outside += share * (taken @ ((values * column) @ features) - product)
+        inside, outside = tested.sums(values * slope**2), np.zeros(len(absorbed))
+        for column, share in zip(features.T, absorbed.T, strict=True):
+            product = np.vecdot(crossed(values * column), absorbed)
+            inside += share * (product - 2 * tested.sums(values * slope * column))
+            outside += share * (absorbed @ ((values * column) @ features) - product)
         return np.maximum(inside, 0), np.maximum(outside, 0)
 
     residual = outcome - prob
@@ -283,27 +283,27 @@ def _look(
     p_values = (1 + (largest[:, None] >= at).sum(axis=0)) / (1 + draws)
 
     of_rows = np.stack([weight, weight**2, weight * prob, weight * outcome])
-    sums = np.stack([known.sums(values) for values in of_rows])
+    sums = np.stack([tested.sums(values) for values in of_rows])
     sizes, (mean, share), seen = sums[0], sums[2:] / sums[0], variances(np.square(residual))
     off, reached = observed / sizes, reach * sd / sizes
     grown = 1.0 if units is None else sd**2 / np.maximum(sum(seen), TINY)  # as rows of a unit are alike
     value, low, high, detectable = off, off - reached, off + reached, reached + SEEN * sd / sizes
     if metric == "gap":
-        kept = 1 - np.vecdot(taken, crossed(weight * spread)) / known.sums(weight * spread)
+        unfitted = 1 - np.vecdot(absorbed, crossed(weight * spread)) / tested.sums(weight * spread)
         for _ in range(STEPS):
             varied = np.sqrt(grown * (inside * _wider(mean, detectable) + outside)) / sizes
-            recalibrated = reached * np.sqrt(_wider(mean, (1 - kept) * detectable))
-            detectable = (recalibrated + SEEN * varied) / np.maximum(kept, TINY)
-        most, others = variances(np.ones(rows)), of_rows.sum(axis=1, keepdims=True) - sums
-        below, above = _distances(sums, inside, seen[0], most[0], reach**2 * grown)
-        less, more = _distances(others, outside, seen[1], most[1], reach**2 * grown)
-        value, low, high = -off, -off - np.hypot(above, less) / sizes, np.hypot(below, more) / sizes - off
+            recalibrated = reached * np.sqrt(_wider(mean, (1 - unfitted) * detectable))
+            detectable = (recalibrated + SEEN * varied) / np.maximum(unfitted, TINY)
+        bounds, outer = variances(np.ones(rows)), of_rows.sum(axis=1, keepdims=True) - sums
+        below, above = _distances(sums, inside, seen[0], bounds[0], reach**2 * grown)
+        less, farther = _distances(outer, outside, seen[1], bounds[1], reach**2 * grown)
+        value, low, high = -off, -off - np.hypot(above, less) / sizes, np.hypot(below, farther) / sizes - off
         beyond = p_values <= 1 - level  # whose variance at no gap is known: what is proven stays so
         low = np.where(beyond & (value > 0), np.maximum(low, 0), low)
         high = np.where(beyond & (value < 0), np.minimum(high, 0), high)
-    count = known.sums(np.ones(rows)).astype(np.intp)
+    count = tested.sums(np.ones(rows)).astype(np.intp)
     columns = count, mean, share, value, low, high, p_values, detectable
-    names, values = known.names, [column.tolist() for column in columns]
+    names, values = tested.names, [column.tolist() for column in columns]
     order = np.argsort(-at, kind="stable")
     return [Segment(names[n], *(column[n] for column in values)) for n in order.tolist() if moves[n]]
 
@@ -315,7 +315,7 @@ def _wider(mean: Doubles, gap: Doubles) -> Doubles:
 
 
 def _distances(
-    sums: Doubles, expected: Doubles, seen: Doubles, most: Doubles, square: Any
+    sums: Doubles, expected: Doubles, seen: Doubles, limit: Doubles, square: Any
 ) -> tuple[Doubles, Doubles]:
     """Return how far statistics go down and up with the ends of score intervals of what some rows show.
 
@@ -323,18 +323,18 @@ def _distances(
     ----------
     sums
         (4, s) of the rows: weights, their squares, weighted predictions and outcomes.
-    expected, seen, most
+    expected, seen, limit
         (s,) variances that the rows bring if they are as predicted, by their residuals, and at 1 each.
     square
         Of the quantile.
     """
     size, squares = sums[:2]
     mean, share = sums[2:] / size
-    each = np.maximum(
+    unit_variance = np.maximum(
         expected / np.maximum(mean * (1 - mean), TINY),
-        (seen - most * (share - mean) ** 2) / np.maximum(share * (1 - share), TINY),
+        (seen - limit * (share - mean) ** 2) / np.maximum(share * (1 - share), TINY),
     )
-    a = square * np.minimum(each / np.maximum(most, TINY), 1) * squares / size**2
+    a = square * np.minimum(unit_variance / np.maximum(limit, TINY), 1) * squares / size**2
     middle, root = share + a / 2, np.sqrt(a**2 / 4 + a * share * (1 - share))
-    scale = size * np.sqrt(most / squares)
+    scale = size * np.sqrt(limit / squares)
     return scale * (share - (middle - root) / (1 + a)), scale * ((middle + root) / (1 + a) - share)

@@ -357,11 +357,11 @@ class Threshold:
     def content(self) -> ThresholdObject:
         """Return it as JSON values, with their checksum."""
         thresholds = [
-            vars(one) | {"accepted_share": {"value": one.accepted_rows / one.rows, **asdict(one.accepted)}}
-            for one in self.found
+            vars(cut) | {"accepted_share": {"value": cut.accepted_rows / cut.rows, **asdict(cut.accepted)}}
+            for cut in self.found
         ]
-        known = {name: value for name, value in vars(self).items() if name != "found"}
-        document = {"of": "confidence", **known, "classes": list(self.classes), "thresholds": thresholds}
+        fields = {name: value for name, value in vars(self).items() if name != "found"}
+        document = {"of": "confidence", **fields, "classes": list(self.classes), "thresholds": thresholds}
         return cast(ThresholdObject, document | {"crc32": checksum(document)})
 
     @property
@@ -382,7 +382,7 @@ class Threshold:
     @property
     def promises(self) -> bool:
         """Whether anything is promised of any row."""
-        return any(one.threshold is not None for one in self.found)
+        return any(entry.threshold is not None for entry in self.found)
 
     def answers(self, predictions: Predictions) -> NDArray[np.bool_]:
         """Return (N,) whether rows are at or above their threshold; see `require_same` for what fits.
@@ -398,16 +398,16 @@ class Threshold:
             If a slice is unknown.
         """
         scores, _ = confidences(predictions, self.target)
-        known = {one.value: np.inf if one.threshold is None else one.threshold for one in self.found}
+        cuts = {entry.value: np.inf if entry.threshold is None else entry.threshold for entry in self.found}
         if self.by is None:
-            return scores >= known[None]
+            return scores >= cuts[None]
         names, codes = np.unique(slice_names(predictions.column(self.by)), return_inverse=True)
-        if unknown := [name for name in names.tolist() if name not in known]:
+        if unknown := [name for name in names.tolist() if name not in cuts]:
             raise InputError(
                 f"{predictions.provenance.path}: no threshold was made for {self.by} = {unknown[0]!r}; those "
-                f"that it was made for are {', '.join(map(repr, known))}"
+                f"that it was made for are {', '.join(map(repr, cuts))}"
             )
-        return np.asarray(scores >= np.array([known[name] for name in names.tolist()])[codes])
+        return np.asarray(scores >= np.array([cuts[name] for name in names.tolist()])[codes])
 
     def require_same(self, kind: str, classes: tuple[str, ...], path: str) -> None:
         """Raise an InputError if scores are of another kind, or classes, than the threshold's."""
@@ -474,28 +474,28 @@ def make_threshold(
     slices: list[str | None] = [None]
     numbers = np.zeros(len(scores), np.intp)
     if by is not None:
-        parts, numbers = slice_numbers(predictions, by)
-        slices = [part.value for part in parts]
-    rows = drawn = independent_rows(predictions, cluster, seed)
+        groups, numbers = slice_numbers(predictions, by)
+        slices = [part.value for part in groups]
+    rows = sampled = independent_rows(predictions, cluster, seed)
     if recalled := measure == "recall":
         rows = rows[hit[rows]]
     thresholds = []
     for number, value in enumerate(slices):
         of_slice = rows[numbers[rows] == number]
         if not len(of_slice):
-            what = [f"is {of_class}"] * recalled + [f"has {by} = {value!r}"] * (value is not None)
-            raise InputError(f"{path}: no row drawn {' and '.join(what)}; expected some")
+            wanted = [f"is {of_class}"] * recalled + [f"has {by} = {value!r}"] * (value is not None)
+            raise InputError(f"{path}: no row drawn {' and '.join(wanted)}; expected some")
         share = 1 - (1 - level) / len(slices)
         if recalled:
-            found = find_recall_threshold(scores[of_slice], max_error, share, value)
+            entry = find_recall_threshold(scores[of_slice], max_error, share, value)
         else:
-            found = find_threshold(scores[of_slice], ~hit[of_slice], max_error, share, value)
-        if target is not None and found.threshold is not None:
-            of_slice = drawn[numbers[drawn] == number]
-            above, own = scores[of_slice] >= found.threshold, hit[of_slice]
-            recall, precision = (above & own).sum() / own.sum(), (above & own).sum() / above.sum()
-            found = replace(found, recall=recall, precision=precision, alerts=above.mean())
-        thresholds.append(found)
+            entry = find_threshold(scores[of_slice], ~hit[of_slice], max_error, share, value)
+        if target is not None and entry.threshold is not None:
+            of_slice = sampled[numbers[sampled] == number]
+            above, hits = scores[of_slice] >= entry.threshold, hit[of_slice]
+            recall, precision = (above & hits).sum() / hits.sum(), (above & hits).sum() / above.sum()
+            entry = replace(entry, recall=recall, precision=precision, alerts=above.mean())
+        thresholds.append(entry)
     return Threshold(
         predictions.kind, predictions.classes, target, max_error, level, by, cluster, seed,
         tuple(thresholds), _origin(predictions, sha256),
@@ -560,7 +560,7 @@ def confidences(predictions: Predictions, target: str | None) -> tuple[Doubles, 
 def _named_class(predictions: Predictions, name: str, option: str) -> str:
     """Return the class of a name, which may be the one that a report calls it by."""
     origin, classes = predictions.provenance, {} if predictions.of_answers else predictions.classes
-    names = {event_name(one, origin.labels): one for one in classes} | {one: one for one in classes}
+    names = {event_name(c, origin.labels): c for c in classes} | {c: c for c in classes}
     if name not in names:
         seen = some(list(names)) or "answers, right or wrong"
         raise UsageError(f"{option} {name}: {origin.path} has no such class; it has {seen}")

@@ -88,14 +88,14 @@ class UnitTable:
         units = (units or Units.of(len(labels))).dealt_if_many()
 
         def sums(name: str) -> tuple[Doubles, bool]:
-            values, some = columns[name], False
+            values, is_infinite = columns[name], False
             if np.isinf(values.max()):
                 infinite = np.isinf(values)
                 values = np.where(infinite, 0, values)
-                some = weights is None or bool(weights[infinite].any())
+                is_infinite = weights is None or bool(weights[infinite].any())
             if priors is not None or name == class_mean:
                 values = _centred(values, labels, weights, n_classes)
-            return units.sums(values, weights), some
+            return units.sums(values, weights), is_infinite
 
         def classes() -> Array:
             if units.single:
@@ -155,8 +155,8 @@ class UnitTable:
             rate = way / (squares * self._total)
 
             def mean(sums: Doubles) -> Doubles:
-                whole = sums.sum() / self._total
-                return whole + rate * (float((of_unit * sums).sum()) - whole * drift)
+                average = sums.sum() / self._total
+                return average + rate * (float((of_unit * sums).sum()) - average * drift)
 
             def frequency() -> Doubles:
                 tilted = rate * (self._class_sums(of_unit) - self._frequency * drift)

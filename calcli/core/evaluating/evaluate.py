@@ -74,7 +74,7 @@ def estimates_of(
     """Return the estimates of metrics, by canonical expression; of a sample its size stands with each."""
     rows = None if measured.of_rows is None else measured.predictions.n_rows
     estimates = {str(metric): metric.estimate(measured, settings, metrics) for metric in metrics}
-    return estimates if rows is None else {name: replace(one, rows=rows) for name, one in estimates.items()}
+    return estimates if rows is None else {name: replace(e, rows=rows) for name, e in estimates.items()}
 
 
 def of_state(predictions: Predictions, settings: Settings) -> Settings:
@@ -90,12 +90,12 @@ def of_state(predictions: Predictions, settings: Settings) -> Settings:
     head, name = predictions.state.head, predictions.provenance.path
     if not predictions.has_rows:
         require_mergeable(settings)
-    for given, kept, option in (
+    for wanted, stored, option in (
         (settings.clip * uses_clip(settings), head.clip, "--clip"),
         (settings.groups, head.groups, "--class-groups"),
     ):
-        if given and given != kept:
-            was = f"with {kept}" if kept else "without"
+        if wanted and wanted != stored:
+            was = f"with {stored}" if stored else "without"
             raise UsageError(f"{option}: {name} was made {was}; make a state with it from the predictions")
     return replace(settings, metrics=settings.metrics or head.metrics, clip=head.clip, groups=head.groups)
 
@@ -108,14 +108,14 @@ def uses_clip(settings: Settings) -> bool:
 
 def require_mergeable(settings: Settings) -> None:
     """Raise a UsageError if settings ask for what cannot be put together of parts."""
-    for given, option, reason in (
+    for value, option, reason in (
         (settings.priors, "--priors", "their weights depend on all rows"),
         (settings.shift_to_priors, "--shift-to-priors", "move the probabilities with calcli apply first"),
         (settings.cluster, "--cluster", "clusters may continue in other parts"),
         (settings.costs, "--costs", "their decisions are not among the sums"),
         (settings.decision_column, "--decision-column", "their costs are not among the sums"),
     ):
-        if given:
+        if value:
             raise UsageError(f"{option} does not go into a state: {reason}; leave it out")
 
 
@@ -175,9 +175,7 @@ def values(predictions: Predictions, settings: Settings) -> dict[str, float]:
     """
     predictions, settings = counted(predictions), of_state(predictions, settings)
     if is_sampled(predictions, settings):
-        return {
-            name: one.value for name, one in evaluate(predictions, settings, sections=()).estimates.items()
-        }
+        return {name: e.value for name, e in evaluate(predictions, settings, sections=()).estimates.items()}
     return values_of(Measurements.of(predictions, settings, lean_needs(predictions, settings)))
 
 
@@ -217,13 +215,13 @@ def measure(
             raise UsageError(
                 f"--calibration-data is for rows, and {path} is a state, which keeps sums; leave it out"
             )
-        left = {str(one): why for one in metrics if (why := missing_reason(one, predictions, settings))}
-        return Measurements(predictions, state, replace(settings, test=False), left=left)
+        postponed = {str(m): why for m in metrics if (why := missing_reason(m, predictions, settings))}
+        return Measurements(predictions, state, replace(settings, test=False), left=postponed)
     rows = at_priors(predictions, settings)
 
     later = [metric for metric in metrics if sampled and needs_rows(metric, rows, settings, summed=summed)]
-    others = [metric for metric in metrics if metric not in later]
-    needs = needs_of_report(rows, settings, others, sections, extra_lenses)
+    direct = [metric for metric in metrics if metric not in later]
+    needs = needs_of_report(rows, settings, direct, sections, extra_lenses)
     of_classes = any(metric.is_class_wise for metric in metrics)
     if settings.test or (of_classes and tests_classes(rows, settings)):
         needs.append(all_probs(rows))
@@ -232,8 +230,8 @@ def measure(
     spaced = summed and rows.n_classes == 2 and rows.weights is None  # fits are to rows that cells tell
     needs += [Sampled()] if any(not (spaced and metric.entry.family.fits) for metric in later) else []
     state = collect(rows, settings, needs, watch, summed=summed)
-    left = dict.fromkeys(map(str, later), "")
-    return Measurements(rows, state, settings, calibration, left=left)
+    postponed = dict.fromkeys(map(str, later), "")
+    return Measurements(rows, state, settings, calibration, left=postponed)
 
 
 def _refuse_draws(settings: Settings) -> None:
@@ -271,9 +269,9 @@ def assess(
     usual = since.metrics
     metrics = _asked_calls(predictions, replace(settings, metrics=settings.metrics or usual))
     estimates, missing, notes = _findings(measured, metrics, settings)
-    shown: dict[str, Any] = {}
+    contents: dict[str, Any] = {}
     for section in sections:
-        shown |= section.shown(measured, settings, estimates)
+        contents |= section.shown(measured, settings, estimates)
     summary = Summary(
         _input(measured),
         replace(settings, metrics=settings.metrics or usual),
@@ -283,19 +281,19 @@ def assess(
         () if settings.metrics else (*default_metrics(predictions, settings)[1], *missing),
         notes,
         measured.clipped_rows,
-        **shown,
+        **contents,
     )
     seen = {
         name: through(name, predictions, settings)
         for name in dict.fromkeys([predictions.resolve_lens(), *extra_lenses])
     }
-    known = {name: need for name, need in seen.items() if measured.state.provides(need)}
+    needs = {name: need for name, need in seen.items() if measured.state.provides(need)}
     return Evaluation(
         predictions,
         summary,
-        LensProblems((name for name, need in known.items() if isinstance(need, Scores)), measured.problem),
-        measured.class_bins(settings.bins) if "per_class" in shown else None,
-        {name: measured.vector_problem(name) for name, need in known.items() if isinstance(need, Vectors)},
+        LensProblems((name for name, need in needs.items() if isinstance(need, Scores)), measured.problem),
+        measured.class_bins(settings.bins) if "per_class" in contents else None,
+        {name: measured.vector_problem(name) for name, need in needs.items() if isinstance(need, Vectors)},
     )
 
 
@@ -315,33 +313,33 @@ def _findings(
     NeedsRows
         If such a metric was asked for by name.
     """
-    told = [metric for metric in metrics if str(metric) not in measured.left]
-    left = [metric for metric in metrics if str(metric) in measured.left]
-    estimates, fitted = estimates_of(measured, told, settings), [(measured, told)]
-    spaced = measured.spaced() if any(metric.entry.family.fits for metric in left) else None
-    samples = [] if measured.sample is None else [(left, measured.sample.of(measured.predictions))]
+    direct = [metric for metric in metrics if str(metric) not in measured.left]
+    later = [metric for metric in metrics if str(metric) in measured.left]
+    estimates, fitted = estimates_of(measured, direct, settings), [(measured, direct)]
+    spaced = measured.spaced() if any(metric.entry.family.fits for metric in later) else None
+    samples = [] if measured.sample is None else [(later, measured.sample.of(measured.predictions))]
     if spaced is not None:
-        samples = [([metric for metric in left if metric.entry.family.fits], spaced), *samples]
-    for asked, rows in samples:
-        if untold := [metric for metric in asked if str(metric) not in estimates]:
+        samples = [([metric for metric in later if metric.entry.family.fits], spaced), *samples]
+    for batch, rows in samples:
+        if untold := [metric for metric in batch if str(metric) not in estimates]:
             sample = measured_sample(rows, measured, untold)
             estimates |= estimates_of(sample, untold, sample.settings)
             fitted.append((sample, untold))
-    left = [metric for metric in left if str(metric) not in estimates]
+    later = [metric for metric in later if str(metric) not in estimates]
     fits = [
-        one.recalibrations.notes()
-        for one, members in fitted
+        run.recalibrations.notes()
+        for run, members in fitted
         if any(metric.entry.family.fits for metric in members)
     ]
     path, missing = measured.predictions.provenance.path, dict[str, list[str]]()
-    for metric in left:
+    for metric in later:
         why = measured.left[str(metric)].removeprefix(f"{path}: ")
         if settings.metrics:
             raise NeedsRows(f"{path} cannot give {metric.text}: {why}")
         missing.setdefault(why, []).append(metric.text)
     return (
         estimates,
-        [f"left out: {', '.join(asked)}; {why}" for why, asked in missing.items()],
+        [f"left out: {', '.join(batch)}; {why}" for why, batch in missing.items()],
         (*chain(*fits),),
     )
 
@@ -369,7 +367,7 @@ def _input(measured: Measurements) -> Input:
 
 
 def evaluate_slices(
-    predictions: Predictions, column: str, whole: Summary, calibration: Predictions | None = None
+    predictions: Predictions, column: str, summary: Summary, calibration: Predictions | None = None
 ) -> Iterator[tuple[Slice, Evaluation]]:
     """Evaluate the rows of every value of a column like the whole.
 
@@ -381,7 +379,7 @@ def evaluate_slices(
         All rows.
     column
         One of their columns.
-    whole
+    summary
         What was found out about all rows. Its settings count for the slices; many slices take more draws, to
         correct their p-values for their number.
     calibration
@@ -392,7 +390,7 @@ def evaluate_slices(
     InputError
         If there is no such column, it has too many values, or a slice cannot be evaluated.
     """
-    settings = whole.settings
+    settings = summary.settings
     states, path = states_by(predictions, column), predictions.provenance.path
     if states:
         slices = [Slice(column, value) for value in states]
@@ -402,7 +400,7 @@ def evaluate_slices(
         slices, numbers = slice_numbers(predictions, column)
         predictionses = select_each(predictions, numbers)
         if not settings.metrics:
-            metrics = [one.metric for one in whole.estimates.values() if not one.metric.entry.family.fits]
+            metrics = [e.metric for e in summary.estimates.values() if not e.metric.entry.family.fits]
             settings = replace(settings, metrics=tuple(metric.text for metric in metrics))
     if settings.draws:
         settings = replace(settings, draws=max(settings.draws, enough_draws(len(slices))))
@@ -415,13 +413,13 @@ def evaluate_slices(
 
 
 def slices_of(
-    predictions: Predictions, columns: Iterable[str], whole: Summary, calibration: Predictions | None = None
+    predictions: Predictions, columns: Iterable[str], summary: Summary, calibration: Predictions | None = None
 ) -> dict[str, tuple[Summary, ...]]:
     """Return the results for every value of columns, by column; see `evaluate_slices`."""
     return {
         column: tuple(
             replace(evaluation.summary, slice=part)
-            for part, evaluation in evaluate_slices(predictions, column, whole, calibration)
+            for part, evaluation in evaluate_slices(predictions, column, summary, calibration)
         )
         for column in columns
     }
@@ -443,29 +441,29 @@ def slice_p_values(pairs: Iterable[tuple[Estimate, Estimate, float]]) -> list[fl
     p_values = np.array(
         [
             math.nan
-            if whole.metric.entry.family.has_null
-            else slice_p_value(part.value, part.interval, whole.value, whole.interval, share)
-            for part, whole, share in pairs
+            if overall.metric.entry.family.has_null
+            else slice_p_value(part.value, part.interval, overall.value, overall.interval, share)
+            for part, overall, share in pairs
         ]
     )
-    judged = ~np.isnan(p_values)
-    p_values[judged] = holm(p_values[judged])
+    tested = ~np.isnan(p_values)
+    p_values[tested] = holm(p_values[tested])
     return p_values.tolist()
 
 
 def with_corrected_p(
-    parts: Sequence[Mapping[str, Estimate]], enough: Sequence[bool]
+    slices: Sequence[Mapping[str, Estimate]], enough: Sequence[bool]
 ) -> list[dict[str, Estimate]]:
     """Correct the p-values of every metric for the number of slices it was tested on (Holm).
 
     Parameters
     ----------
-    parts
+    slices
         The estimates of each slice, by metric expression.
     enough
         Whether each slice has rows enough to be compared; the others do not count.
     """
-    corrected = [dict(part) for part in parts]
+    corrected = [dict(part) for part in slices]
     for name in corrected[0] if corrected else ():
         nulls = with_holm([part[name].if_calibrated for part in corrected], enough)
         for part, null in zip(corrected, nulls, strict=True):

@@ -155,8 +155,8 @@ class Measurements:
         return self.once(("problem", lens), lambda: self._problem(lens))
 
     def _problem(self, lens: str) -> Problem:
-        known = self.state.body.problem(lens)
-        return ordered_problem(*self.look(lens)[:3]) if known is None else known
+        stored = self.state.body.problem(lens)
+        return ordered_problem(*self.look(lens)[:3]) if stored is None else stored
 
     @property
     def of_cells(self) -> bool:
@@ -225,9 +225,9 @@ class Measurements:
     def recalibrations(self) -> Recalibrations:
         """The recalibrations of the rows, each done once."""
         rows, settings = self.predictions, self.settings
-        given = rows.column_if(settings.fold_column)
+        folds = rows.column_if(settings.fold_column)
         return Recalibrations(
-            rows, self.calibration, settings.seed, settings.clip, self.units, given, settings.folds
+            rows, self.calibration, settings.seed, settings.clip, self.units, folds, settings.folds
         )
 
     def unit_table(self, class_mean: str = "") -> UnitTable:
@@ -237,8 +237,8 @@ class Measurements:
         def made() -> UnitTable:
             if groups is not None:
                 return UnitTable.of_groups(groups)
-            others = rows.weights, rows.priors, self.units
-            return UnitTable.of_rows(self.columns, rows.labels, rows.n_classes, *others, class_mean)
+            details = rows.weights, rows.priors, self.units
+            return UnitTable.of_rows(self.columns, rows.labels, rows.n_classes, *details, class_mean)
 
         return self.once(("unit table", class_mean), made)
 
@@ -269,8 +269,8 @@ class Measurements:
             weight -= log_loss.infinite_weight
             without = groups.total("log_loss") / weight if weight else float("nan")
             places = (number - self.state.parts[0].first for number in log_loss.first)
-            first = tuple(places) if names_rows(self.predictions) else ()
-            return InfiniteLogLoss(int(log_loss.infinite.sum()), first, without)
+            lines = tuple(places) if names_rows(self.predictions) else ()
+            return InfiniteLogLoss(int(log_loss.infinite.sum()), lines, without)
         if "log_loss" not in self.columns:
             return None
         losses = self.columns["log_loss"]
@@ -278,13 +278,13 @@ class Measurements:
             return None
         counted = np.ones(len(losses), np.bool_) if weights is None else weights > 0
         finite = np.isfinite(losses)
-        infinite, others = np.flatnonzero(~finite & counted), finite & counted
+        infinite, usable = np.flatnonzero(~finite & counted), finite & counted
         if not len(infinite):
             return None
         without = float("nan")
-        if others.any():
-            kept = None if weights is None else weights[others]
-            without = float(np.average(losses[others].astype(np.float64), weights=kept))
+        if usable.any():
+            finite_weights = None if weights is None else weights[usable]
+            without = float(np.average(losses[usable].astype(np.float64), weights=finite_weights))
         rows = map(self.predictions.stored_row, infinite[:FIRST].tolist())
         return InfiniteLogLoss(len(infinite), tuple(rows) if names_rows(self.predictions) else (), without)
 
@@ -312,15 +312,15 @@ class Measurements:
             return self.state.bins[bins]
         if reason := ClassSums(bins).missing_reason(self.state):
             raise NeedsRows(reason)
-        both = [self.lens_bins(lens, bins) for lens in ("class-0", "class-1")]
-        return Bins(*(np.stack(sums) for sums in zip(*map(astuple, both), strict=True)))
+        by_class = [self.lens_bins(lens, bins) for lens in ("class-0", "class-1")]
+        return Bins(*(np.stack(sums) for sums in zip(*map(astuple, by_class), strict=True)))
 
 
-def measured_sample(rows: Predictions, whole: Measurements, metrics: Sequence[Measure]) -> Measurements:
+def measured_sample(rows: Predictions, measured: Measurements, metrics: Sequence[Measure]) -> Measurements:
     """Return what a pass over some of the rows finds for metrics."""
-    settings = replace(whole.settings, precision="auto")
+    settings = replace(measured.settings, precision="auto")
     state = collect(
         rows, settings, [need for metric in metrics for need in metric.needs(Pass(rows, settings))]
     )
-    of_rows = whole.predictions.n_rows if rows.n_rows < whole.predictions.n_rows else None
+    of_rows = measured.predictions.n_rows if rows.n_rows < measured.predictions.n_rows else None
     return Measurements(rows, state, settings, of_rows=of_rows)

@@ -75,8 +75,8 @@ class Recalibrated:
 
     def over_deals(self, of: Callable[[Doubles], Doubles]) -> Doubles:
         """Return the mean over the deals of a function of log-posteriors."""
-        first = of(self.deals[0])
-        return first if len(self.deals) == 1 else np.mean([first, *map(of, self.deals[1:])], axis=0)
+        values = of(self.deals[0])
+        return values if len(self.deals) == 1 else np.mean([values, *map(of, self.deals[1:])], axis=0)
 
     def losses_of(self, log_probs: Doubles) -> Doubles:
         """Return the (n,) losses of other log-posteriors."""
@@ -86,8 +86,8 @@ class Recalibrated:
     @cached_property
     def losses(self) -> Doubles:
         """(n,) losses of the recalibrated posteriors."""
-        first, *others = self.losses_of_deals
-        return np.mean([first, *others], axis=0) if others else first
+        losses_, *repeats = self.losses_of_deals
+        return np.mean([losses_, *repeats], axis=0) if repeats else losses_
 
     @cached_property
     def losses_of_deals(self) -> tuple[Doubles, ...]:
@@ -119,9 +119,9 @@ class Recalibrated:
         """
         if self.whole is None:
             return 0.0
-        known, means = self.losses_of(self.whole), [self.mean(losses) for losses in self.losses_of_deals]
+        full, means = self.losses_of(self.whole), [self.mean(losses) for losses in self.losses_of_deals]
         with np.errstate(invalid="ignore"):
-            moved = np.mean([self._norm(losses - known) ** 2 for losses in self.losses_of_deals])
+            moved = np.mean([self._norm(losses - full) ** 2 for losses in self.losses_of_deals])
         return (self.folds - 1) * float(moved) + _variance(means)
 
     def standard_errors(self) -> tuple[float, float]:
@@ -131,11 +131,11 @@ class Recalibrated:
         """
         weights = self.rows.weights
         with np.errstate(invalid="ignore", divide="ignore"):
-            before, after = (self.units.sums(one, weights) for one in (self.before, self.losses))
-            whole = self.units.weights(weights)  # which may be the weights of the rows themselves
-            share = whole / whole.sum()
-            left = after.sum() / before.sum() - (after.sum() - after) / (before.sum() - before)
-            influence_values = (1 - share) * left
+            before, after = (self.units.sums(losses, weights) for losses in (self.before, self.losses))
+            mass = self.units.weights(weights)  # which may be the weights of the rows themselves
+            share = mass / mass.sum()
+            pseudo = after.sum() / before.sum() - (after.sum() - after) / (before.sum() - before)
+            influence_values = (1 - share) * pseudo
             of_ratio = np.linalg.norm(influence_values - share * influence_values.sum())
             errors = np.array([self.spread(self.before - self.losses), of_ratio])
             of_fits = np.sqrt(self.variance_of_fits) / np.array([1.0, self.mean(self.before)])
@@ -285,12 +285,12 @@ class Recalibrations:
 
     def _recalibrated(self, method: str, training: str, rule: ScoringRule, before: Array) -> Recalibrated:
         losses, greatest = before[self.kept].astype(np.float64, copy=False), rule.greatest(self._clip)
-        known = self._rows, self._units, rule, losses, greatest
+        common = self._rows, self._units, rule, losses, greatest
         if (method, training) not in self._trained:
             self._trained[method, training] = self._train(method, training)
         trained = self._trained[method, training]
-        first = trained.deal(0)
-        recalibrated = Recalibrated(*known, trained.method, (first,), len(trained.fits[0]), trained.whole)
+        deal = trained.deal(0)
+        recalibrated = Recalibrated(*common, trained.method, (deal,), len(trained.fits[0]), trained.whole)
         return (
             recalibrated
             if trained.most == 1
@@ -300,23 +300,23 @@ class Recalibrations:
     def _train(self, method: str, training: str) -> _Trained:
         """Return how the rows are recalibrated."""
         if training == "held-out":
-            given = self._calibration
-            if given is None:
+            calibration = self._calibration
+            if calibration is None:
                 raise UsageError(
                     "training=held-out needs a file of predictions; give it with --calibration-data FILE"
                 )
-            require_classes(given, self._predictions.classes, self._predictions.provenance.path)
-            others = rows_of(given)
-            called = _called(method, others, Units.of(len(others.labels)))
-            return _Trained(called, self._rows, others.take(_spaced(others)))
+            require_classes(calibration, self._predictions.classes, self._predictions.provenance.path)
+            rows_ = rows_of(calibration)
+            called = _called(method, rows_, Units.of(len(rows_.labels)))
+            return _Trained(called, self._rows, rows_.take(_spaced(rows_)))
         called = _called(method, self._rows, self._units)
         if training == "test":  # of all rows: a map that has not seen one may give it an infinite loss
             return _Trained(called, self._rows, self._rows)
         rows, classes = self._rows.scores.shape
         effort = 0 if called == PAV else nested_method(called).effort(rows + FIT_ROWS, classes) / 5
-        most = max(1, min(DEALS, DEALT // rows, int(DEALING / (self._number * (effort + FIT)))))
-        most = 1 if self._given_folds is not None else most
-        return _Trained(called, self._rows, self._rows.take(_spaced(self._rows)), self._fold, most)
+        deals = max(1, min(DEALS, DEALT // rows, int(DEALING / (self._number * (effort + FIT)))))
+        deals = 1 if self._given_folds is not None else deals
+        return _Trained(called, self._rows, self._rows.take(_spaced(self._rows)), self._fold, deals)
 
     def _fold(self, number: int) -> Positions:
         """Return in which fold each row is, one of the times that they are dealt."""
@@ -356,8 +356,8 @@ def _steady(recalibrated: Recalibrated, trained: _Trained) -> tuple[Doubles, ...
 def _spaced(rows: LabeledScores) -> Positions:
     """Return the numbers of all rows, or of evenly spaced ones in the number that fits use."""
     count = len(rows.labels)
-    most = min(count, MOST_FITTED)
-    return np.arange(most) * count // most
+    size = min(count, MOST_FITTED)
+    return np.arange(size) * count // size
 
 
 def _variance(means: Sequence[float]) -> float:
@@ -413,7 +413,7 @@ def affine_map(scores: Array, labels: Array, weights: Floats | None, rows: float
     """
     classes = scores.shape[1]
     mass = np.bincount(labels, weights, classes)
-    each = rows * (1 - mass.max() / mass.sum()) / (classes - 1)
+    per_class = rows * (1 - mass.max() / mass.sum()) / (classes - 1)
     errors = rows * np.average(scores.argmax(axis=1) != labels, weights=weights)
-    enough = each >= ROWS_EACH and errors >= ERRORS_EACH * classes
+    enough = per_class >= ROWS_EACH and errors >= ERRORS_EACH * classes
     return AFFINE_MAPS[0] if enough else AFFINE_MAPS[-1]

@@ -93,14 +93,14 @@ class Estimate:
         return apart(width, self.if_calibrated.sd if self.if_calibrated else 0.0)
 
     def __repr__(self) -> str:
-        said = [f"{self.metric.text} {self.value:.6g}"]
+        texts = [f"{self.metric.text} {self.value:.6g}"]
         if self.interval is not None:
             low, high, level = self.interval.low, self.interval.high, self.interval.level
-            said.append(f"{level:.4g} interval {low:.6g} to {high:.6g}")
+            texts.append(f"{level:.4g} interval {low:.6g} to {high:.6g}")
         if self.if_calibrated is not None:
             null = self.if_calibrated
-            said.append(f"if calibrated {null.mean:.4g} ± {null.sd:.2g}, p {null.p_value:.3g}")
-        return f"<{'; '.join(said)}>"
+            texts.append(f"if calibrated {null.mean:.4g} ± {null.sd:.2g}, p {null.p_value:.3g}")
+        return f"<{'; '.join(texts)}>"
 
 
 @dataclass(frozen=True)
@@ -328,9 +328,9 @@ class Summary:
 
     def __repr__(self) -> str:
         part = "" if self.slice is None else f", {self.slice}"
-        shown = [f"{name} {one.value:.4g}" for name, one in list(self.metrics.items())[:SHOWN]]
-        shown += [f"and {len(self.metrics) - SHOWN} more"] if len(self.metrics) > SHOWN else []
-        return f"<{type(self).__name__} on {self.input.path}{part}: {', '.join(shown)}>"
+        texts = [f"{name} {estimate.value:.4g}" for name, estimate in list(self.metrics.items())[:SHOWN]]
+        texts += [f"and {len(self.metrics) - SHOWN} more"] if len(self.metrics) > SHOWN else []
+        return f"<{type(self).__name__} on {self.input.path}{part}: {', '.join(texts)}>"
 
     @property
     def metrics(self) -> dict[str, Estimate]:

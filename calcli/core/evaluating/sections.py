@@ -67,8 +67,8 @@ def _gap(measured: Measurements, settings: Settings, estimates: Estimates) -> Ma
     rows, metric = measured.predictions, gap_of(settings)
     if str(metric) in estimates:
         return {"gap": estimates[str(metric)]}
-    known = rows.has_probabilities and measured.state.provides(*metric.needs(Pass(rows, settings)))
-    return {"gap": metric.estimate(measured, settings) if known else None}
+    available = rows.has_probabilities and measured.state.provides(*metric.needs(Pass(rows, settings)))
+    return {"gap": metric.estimate(measured, settings) if available else None}
 
 
 def needs_of_order(rows: Predictions, settings: Settings) -> Iterable[Need]:
@@ -78,26 +78,26 @@ def needs_of_order(rows: Predictions, settings: Settings) -> Iterable[Need]:
     return class_sums(settings.bins, rows, settings)
 
 
-def area_if_backwards(measured: Measurements, settings: Settings, known: Estimates) -> float | None:
+def area_if_backwards(measured: Measurements, settings: Settings, estimates: Estimates) -> float | None:
     """Return the area under the ROC curve if scores rank the wrong way round beyond chance, else None.
 
     More than two classes are put in order if their area is asked for; else sums over bins tell that it is
     well, or a sample of the rows whether it is.
     """
     metric, rows = area_of(settings), measured.predictions
-    area = known.get(str(metric))
+    area = estimates.get(str(metric))
     if not rows.has_probabilities or (area is not None and not area.value < 0.5):
         return None
-    told = measured.state.provides(*metric.needs(Pass(rows, settings)))
+    available = measured.state.provides(*metric.needs(Pass(rows, settings)))
     if rows.n_classes > 2 and not settings.cluster:
         bins = measured.class_bins(settings.bins)
         if is_not_backwards(bins.outcome, bins.weight - bins.outcome):
             return None
-        if measured.sample is None and not told and rows.has_rows:
+        if measured.sample is None and not available and rows.has_rows:
             measured = Measurements.of(rows, measured.settings, [Sampled()])
         if measured.sample is not None:
-            measured, told = measured_sample(measured.sample.of(rows), measured, [metric]), True
-    return backwards_area(measured) if told else None
+            measured, available = measured_sample(measured.sample.of(rows), measured, [metric]), True
+    return backwards_area(measured) if available else None
 
 
 def _classes(measured: Measurements, settings: Settings, _: Estimates) -> Mapping[str, Any]:
@@ -147,8 +147,8 @@ def _nulls(
     rng = generator(settings.seed, Stream.CLASS_OUTCOMES)
     affordable = min(enough_draws(sum(enough)), MOST_DRAWN // max(measured.predictions.n_rows, len(errors)))
     draws = max(settings.draws, affordable)
-    drawn = simulated_class_errors(measured, ECE(bins=settings.bins), draws, rng)
-    return with_holm([compare(*pair) for pair in zip(errors, drawn.T, strict=True)], enough)
+    simulated = simulated_class_errors(measured, ECE(bins=settings.bins), draws, rng)
+    return with_holm([compare(*pair) for pair in zip(errors, simulated.T, strict=True)], enough)
 
 
 def rows_needed(rows: Sequence[ClassRow]) -> int:

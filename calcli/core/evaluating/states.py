@@ -91,8 +91,8 @@ def summed(state: State) -> State:
     if state.rows is None:
         return state
     rows, head = predictions_of(state), state.head
-    keys, whole = RowKeys(rows, head.key or None, state.rows.ids), bool(state.parts[0].digest)
-    return replace(_state(rows, head.settings, keys, head.by, sampled=whole, summed=True), parts=state.parts)
+    keys, keyed = RowKeys(rows, head.key or None, state.rows.ids), bool(state.parts[0].digest)
+    return replace(_state(rows, head.settings, keys, head.by, sampled=keyed, summed=True), parts=state.parts)
 
 
 def merge(states: Iterable[State]) -> State:

@@ -16,8 +16,8 @@ AUROC_LIMIT = 10_000_000  # elements up to which the default report ranks every 
 def is_sampled(predictions: Predictions, settings: Settings) -> bool:
     """Tell whether metrics that need rows look at a sample, though all rows are there."""
     rows, classes = predictions.scores.shape
-    asked = settings.priors, settings.cluster, settings.costs, settings.decision_column, settings.fold_column
-    return rows * classes > MANY and settings.rows != "all" and not any(asked)
+    needs = settings.priors, settings.cluster, settings.costs, settings.decision_column, settings.fold_column
+    return rows * classes > MANY and settings.rows != "all" and not any(needs)
 
 
 def tests_classes(predictions: Predictions, settings: Settings) -> bool:

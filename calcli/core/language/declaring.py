@@ -76,12 +76,12 @@ class Values:
         try:
             return self.taken(value)
         except (TypeError, ValueError, OverflowError):
-            shown = f"{value:g}" if isinstance(value, float) else repr(value)
-            shown = ",".join(value) if self.name == "list of int" and isinstance(value, tuple) else shown
-            if (len(shown) > LONG or "\n" in shown) and not isinstance(value, str):
-                shown = f"of type {type(value).__name__}"
+            text = f"{value:g}" if isinstance(value, float) else repr(value)
+            text = ",".join(value) if self.name == "list of int" and isinstance(value, tuple) else text
+            if (len(text) > LONG or "\n" in text) and not isinstance(value, str):
+                text = f"of type {type(value).__name__}"
             nearest = nearest_name(str(value), self.choices)
-            raise UsageError(f"{called} is {shown}; expected {self.expected}{nearest}") from None
+            raise UsageError(f"{called} is {text}; expected {self.expected}{nearest}") from None
 
 
 @dataclass(frozen=True)
@@ -240,8 +240,8 @@ def names(example: str) -> Values:
         if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Iterable):
             raise TypeError
         listed = value.to_pylist() if hasattr(value, "to_pylist") else value
-        plain = [one.item() if hasattr(one, "item") else one for one in listed]
-        if not all(isinstance(one, (str, int, float)) for one in plain):
+        plain = [item.item() if hasattr(item, "item") else item for item in listed]
+        if not all(isinstance(item, (str, int, float)) for item in plain):
             raise TypeError
         return tuple(map(str, plain))
 
@@ -294,9 +294,9 @@ def is_path(value: object) -> TypeGuard[str | os.PathLike[str]]:
     return isinstance(value, str | os.PathLike)
 
 
-def setting(default: Any, values: Values, help: str, metavar: str | None = None, **more: Any) -> Any:
+def setting(default: Any, values: Values, help: str, metavar: str | None = None, **facts: Any) -> Any:
     """Return the field of a setting; a default that is a type is made anew each time."""
-    metadata = {"setting": Setting(values, help, metavar, **more)}
+    metadata = {"setting": Setting(values, help, metavar, **facts)}
     if isinstance(default, type):
         return field(default_factory=default, metadata=metadata)
     return field(default=default, metadata=metadata)
@@ -305,21 +305,21 @@ def setting(default: Any, values: Values, help: str, metavar: str | None = None,
 def declared(owner: type[Any]) -> dict[str, Setting]:
     """Return the declarations of the settings of a class, by keyword."""
     by_name = {}
-    for one in fields(owner):
-        said: Setting = one.metadata["setting"]
-        default = one.default if one.default_factory is MISSING else one.default_factory()
-        by_name[one.name] = replace(said, keyword=one.name, key=said.key or one.name, default=default)
+    for f in fields(owner):
+        declaration: Setting = f.metadata["setting"]
+        default = f.default if f.default_factory is MISSING else f.default_factory()
+        by_name[f.name] = replace(declaration, keyword=f.name, key=declaration.key or f.name, default=default)
     return by_name
 
 
-def checked(owner: type[Any], given: Mapping[str, Any], spelling: Spelling) -> dict[str, Any]:
+def checked(owner: type[Any], values: Mapping[str, Any], spelling: Spelling) -> dict[str, Any]:
     """Return the values of settings as their class holds them, by keyword.
 
     Parameters
     ----------
     owner
         The class.
-    given
+    values
         Values by keyword; a list may be text, as on the command line.
     spelling
         Where they were written, for messages.
@@ -330,13 +330,13 @@ def checked(owner: type[Any], given: Mapping[str, Any], spelling: Spelling) -> d
         If a setting is unknown, or its value is wrong.
     """
     settings = declared(owner)
-    unknown = [name for name in given if name not in settings]
+    unknown = [name for name in values if name not in settings]
     if unknown:
-        what = "argument" if spelling == "keyword" else spelling
-        turned = [one.removeprefix("no_") for one in unknown if one.removeprefix("no_") in settings]
+        kind = "argument" if spelling == "keyword" else spelling
+        turned = [word.removeprefix("no_") for word in unknown if word.removeprefix("no_") in settings]
         mend = f"write {turned[0]}=False" if turned else f"expected some of {', '.join(settings)}"
-        raise UsageError(f"unknown {what} {', '.join(unknown)}; {mend}")
-    return {name: settings[name].checked(value, spelling) for name, value in given.items()}
+        raise UsageError(f"unknown {kind} {', '.join(unknown)}; {mend}")
+    return {name: settings[name].checked(value, spelling) for name, value in values.items()}
 
 
 def documented(owner: type[Any] | None = None, *names: str) -> Callable[[F], F]:

@@ -228,8 +228,8 @@ class Argument:
         if not isinstance(value, Real) or not math.isfinite(value):
             return False
         number = float(value)
-        whole = not isinstance(self.default, int) or number.is_integer()
-        return whole and self.least <= number <= self.most and not (self.above and number == self.least)
+        integral = not isinstance(self.default, int) or number.is_integer()
+        return integral and self.least <= number <= self.most and not (self.above and number == self.least)
 
 
 def written(value: Any) -> str:
@@ -515,8 +515,8 @@ class Registry(Mapping[str, E]):
         Returns calcli's own.
     """
 
-    def __init__(self, group: str, kind: type[E], known: Callable[[], Iterable[E]]) -> None:
-        self._group, self._kind, self._make = group, kind, known
+    def __init__(self, group: str, kind: type[E], entries: Callable[[], Iterable[E]]) -> None:
+        self._group, self._kind, self._make = group, kind, entries
 
     @cached_property
     def _known(self) -> dict[str, E]:
@@ -575,20 +575,20 @@ def arg(says: str, *, default: Any = MISSING, **limits: Any) -> Any:
 def arguments_of(declared: type) -> dict[str, Argument]:
     """Return the arguments that fields of a dataclass are."""
     arguments, hints = {}, get_type_hints(declared)
-    for one in fields(declared):
-        if "says" not in one.metadata:
+    for field_ in fields(declared):
+        if "says" not in field_.metadata:
             continue
-        hint = hints[one.name]
+        hint = hints[field_.name]
         choices = tuple(map(written, get_args(hint))) if get_origin(hint) is Literal else ()
-        default = None if one.default is MISSING else one.default
-        arguments[one.name] = Argument(default, **{"choices": choices, **one.metadata})
+        default = None if field_.default is MISSING else field_.default
+        arguments[field_.name] = Argument(default, **{"choices": choices, **field_.metadata})
     return arguments
 
 
 def words_of(declared: Any) -> dict[str, Any]:
     """Return what lines of a docstring such as `Source: ...` say; lines that go on are indented."""
     text = inspect.cleandoc(declared.__doc__ or "")
-    return {word.lower().replace(" ", "_"): " ".join(said.split()) for word, said in WORDS.findall(text)}
+    return {word.lower().replace(" ", "_"): " ".join(value.split()) for word, value in WORDS.findall(text)}
 
 
 @dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(arg, field))
@@ -602,11 +602,11 @@ def metric(name: str, title: str, **facts: Any) -> Callable[[type[C]], type[C]]:
     """
 
     def declare(owner: type[C]) -> type[C]:
-        made: Any = dataclass(frozen=True, kw_only=True)(owner)
-        meaning = " ".join(inspect.cleandoc(made.__doc__).partition("\n\n")[0].split())
-        made.entry = Metric(
-            name=name, title=title, made=made, family=made.family, arguments=arguments_of(made),
-            meaning=meaning, **(words_of(made) | facts),
+        cls: Any = dataclass(frozen=True, kw_only=True)(owner)
+        meaning = " ".join(inspect.cleandoc(cls.__doc__).partition("\n\n")[0].split())
+        cls.entry = Metric(
+            name=name, title=title, made=cls, family=cls.family, arguments=arguments_of(cls),
+            meaning=meaning, **(words_of(cls) | facts),
         )  # fmt: skip
         return owner
 
@@ -624,10 +624,10 @@ def method(name: str, title: str, **facts: Any) -> Callable[[type[C]], type[C]]:
     """
 
     def declare(owner: type[C]) -> type[C]:
-        made: Any = dataclass(kw_only=True, eq=False, repr=False)(owner)
-        made.name = name
-        made.entry = Method(
-            name=name, title=title, made=made, arguments=arguments_of(made), **words_of(made), **facts
+        cls: Any = dataclass(kw_only=True, eq=False, repr=False)(owner)
+        cls.name = name
+        cls.entry = Method(
+            name=name, title=title, made=cls, arguments=arguments_of(cls), **words_of(cls), **facts
         )
         return owner
 

@@ -56,8 +56,8 @@ class Expression(Generic[AnyEntry]):
     @property
     def nested(self) -> str:
         """The same as it stands in an argument; a method within it comes last, as all that follows is its."""
-        parts = expressed(self.entry, self.arguments)
-        return "/".join(sorted(parts, key=lambda part: part.startswith((WRAPS, POOLS))))
+        pairs = expressed(self.entry, self.arguments)
+        return "/".join(sorted(pairs, key=lambda part: part.startswith((WRAPS, POOLS))))
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -99,14 +99,14 @@ class Measure(Expression[Metric]):
         """
         raise NotImplementedError
 
-    def estimate(self, measured: Any, settings: Any, beside: Sequence[Measure] = ()) -> Any:
+    def estimate(self, measured: Any, settings: Any, metrics: Sequence[Measure] = ()) -> Any:
         """Return its `Estimate`.
 
         Parameters
         ----------
         measured, settings
             `Measurements` that have what it needs, and `Settings`.
-        beside
+        metrics
             Metrics estimated at the same time, which may share draws with it.
 
         Raises
@@ -195,8 +195,8 @@ class MethodExpression(Expression[Method]):
 
     def parameters(self, classes: int) -> int | None:
         """Return how many numbers are learned for so many classes; None if there is no fixed number."""
-        each = self.entry.count and self.entry.count(classes, self.arguments)
-        return each and each * self._maps(classes)
+        per_map = self.entry.count and self.entry.count(classes, self.arguments)
+        return per_map and per_map * self._maps(classes)
 
     def _maps(self, classes: int) -> int:
         lens, ranks = self.arguments.get("lens"), self.arguments.get("ranks")
@@ -206,8 +206,8 @@ class MethodExpression(Expression[Method]):
         """Return what five fits to so many rows cost, in looks at a score."""
         learner = self.chain[-1]
         scores = rows * (learner._maps(classes) if learner.entry.family == "one score" else classes)
-        each = math.prod(one.entry.effort for one in self.chain)
-        return scores * each * COSTLY.get(learner.arguments.get("score", ""), 1)
+        factor = math.prod(method.entry.effort for method in self.chain)
+        return scores * factor * COSTLY.get(learner.arguments.get("score", ""), 1)
 
     def within(self, wrapper: str, **arguments: Any) -> MethodExpression:
         """Return a wrapper around the method."""
@@ -262,15 +262,15 @@ def _parse(
     UsageError
         If the name, an argument or a value is unknown; the nearest name is suggested.
     """
-    word, *given = meant(text.strip(), any_entries.values()).split(":")
-    text = ":".join([word if word in any_entries else meant(word, any_entries.values()), *given])
+    word, *words = meant(text.strip(), any_entries.values()).split(":")
+    text = ":".join([word if word in any_entries else meant(word, any_entries.values()), *words])
     name, *pairs = text.split(":")
     try:
         entry = any_entries[name]
     except KeyError:
         kind = next(iter(any_entries.values())).kind
-        other = f" ({other_thing(name)})" if other_thing(name) else nearest_name(name, any_entries)
-        raise UsageError(f"unknown {kind} {name!r}{other}; `calcli explain` lists them all") from None
+        mend = f" ({other_thing(name)})" if other_thing(name) else nearest_name(name, any_entries)
+        raise UsageError(f"unknown {kind} {name!r}{mend}; `calcli explain` lists them all") from None
     arguments = entry.defaults
     free = [key for key, argument in entry.arguments.items() if not argument.own]
     arguments |= {key: defaults[key] for key in free if key in defaults}
@@ -304,10 +304,10 @@ def _value(owner: str, argument: Argument, text: str, defaults: Mapping[str, Any
 
 def _called(text: str, choices: Sequence[str]) -> str:
     """Return a nested expression by the names that it may have, if it has a synonym."""
-    word, *given = text.split("/")
-    entries = [entry for known in (METRICS, METHODS) for name, entry in known.items() if name in choices]
+    word, *arguments = text.split("/")
+    entries = [entry for group in (METRICS, METHODS) for name, entry in group.items() if name in choices]
     expression = word if word in choices else meant(word, entries)
-    return "/".join([expression.replace(":", "/"), *given])
+    return "/".join([expression.replace(":", "/"), *arguments])
 
 
 def _nested(text: str, defaults: Mapping[str, Any]) -> str:
@@ -333,9 +333,9 @@ def _colons(text: str) -> str:
     A slash stays one within a list of values, behind `calibrator=`, where the rest belongs to the inner
     method, and behind `members=` before the arguments of its last method.
     """
-    name, *parts = text.split("/")
+    name, *words = text.split("/")
     pairs: list[str] = []
-    for part in parts:
+    for part in words:
         if pairs and ("=" not in part or pairs[-1].startswith(WRAPS) or _of_member(pairs[-1], part)):
             pairs[-1] += f"/{part}"
         else:
@@ -387,8 +387,8 @@ def region_ends(region: str) -> tuple[float, float]:
 
 def region_conditions(region: str) -> list[tuple[str, tuple[float, float]]]:
     """Return the outcomes of a region such as "class-0@0.5..1+class-2@0..0.1", each with its ends."""
-    parts = [condition.split("@") for condition in region.split("+")]
-    return [(name, region_ends(ends)) for name, ends in parts]
+    conditions = [condition.split("@") for condition in region.split("+")]
+    return [(name, region_ends(ends)) for name, ends in conditions]
 
 
 def checked_region(owner: str, text: str) -> str:
@@ -404,17 +404,17 @@ def checked_region(owner: str, text: str) -> str:
     return text
 
 
-def nearest_name(name: str, known: Iterable[str]) -> str:
+def nearest_name(name: str, names: Iterable[str]) -> str:
     """Return a clause that suggests the known name that was meant, if it is misspelled; else "".
 
     A name with known names as words, such as `dp-affine`, stands for the first one.
     """
-    known, wanted = list(known), plain_word(name)
-    errors = {other: _typing_errors(wanted, plain_word(other)) for other in known}
+    names, wanted = list(names), plain_word(name)
+    errors = {candidate: _typing_errors(wanted, plain_word(candidate)) for candidate in names}
     nearest = min(errors, key=lambda error: errors[error], default="")
     if nearest and errors[nearest] <= min(len(wanted) // 2, 1 + (len(wanted) >= LONG_NAME)):
         return f", did you mean {nearest!r}"
-    words = [word for word in re.split("[-_]", name.lower()) if word in known]
+    words = [word for word in re.split("[-_]", name.lower()) if word in names]
     return f", did you mean {words[0]!r}" if words else ""
 
 
@@ -423,9 +423,9 @@ def _typing_errors(wrong: str, right: str) -> int:
     above, row = list[int](), list(range(len(right) + 1))
     for i, letter in enumerate(wrong):
         before, above, row = above, row, [i + 1]
-        for j, other in enumerate(right):
-            costs = [above[j] + (letter != other), above[j + 1] + 1, row[j] + 1]
-            swapped = i and j and wrong[i - 1] == other and letter == right[j - 1]
+        for j, target in enumerate(right):
+            costs = [above[j] + (letter != target), above[j + 1] + 1, row[j] + 1]
+            swapped = i and j and wrong[i - 1] == target and letter == right[j - 1]
             row.append(min([*costs, before[j - 1] + 1] if swapped else costs))
     return row[-1]
 
@@ -462,12 +462,12 @@ LENS = "top-1"  # the only one: the confidence of the answer that was given
 def refuse_classes(calls: Iterable[Expression[Any]]) -> None:
     """Raise a UsageError for metrics or methods that need classes, where there are answers."""
     for call in calls:
-        for one in _within(call):
-            if one.entry.needs_classes:
-                raise UsageError(f"{call}: {reason(one.entry)}")
-            lens = one.arguments.get("lens")
-            usual = one.entry.arguments["lens"].default if lens is not None else None
-            if lens != usual and (lens != LENS or isinstance(one, MethodExpression)):
+        for inner in _within(call):
+            if inner.entry.needs_classes:
+                raise UsageError(f"{call}: {reason(inner.entry)}")
+            lens = inner.arguments.get("lens")
+            usual = inner.entry.arguments["lens"].default if lens is not None else None
+            if lens != usual and (lens != LENS or isinstance(inner, MethodExpression)):
                 raise UsageError(f"{call}: {no_lens(str(lens))}")
 
 

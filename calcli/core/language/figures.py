@@ -301,7 +301,7 @@ def _lists(example: str) -> Values:
     plain = texts(example)
 
     def checked(value: Any) -> tuple[Any, ...]:
-        return tuple(items(one) if isinstance(one, str) else plain.taken(one) for one in _listed(value))
+        return tuple(items(item) if isinstance(item, str) else plain.taken(item) for item in _listed(value))
 
     return Values(str, plain.name, plain.expected, checked, several="repeated")
 
@@ -397,13 +397,13 @@ def parse_figures(lists: Iterable[Iterable[str]]) -> dict[str, dict[str, Any]]:
 
 
 def _options(kind: FigureKind, pairs: Iterable[str]) -> dict[str, Any]:
-    known, options = declared(ViewSettings), {}
+    settings, options = declared(ViewSettings), {}
     for pair in pairs:
         key, equals, text = pair.partition("=")
         if not equals:
             raise UsageError(f"figure {kind.name!r}: {pair!r} is not of the form ARGUMENT=VALUE")
         refuse_unknown_options(kind, [key])
-        values = known[key].values
+        values = settings[key].values
         value: Any = TRUTH.get(text, text) if values.type is bool else text
         value = int(text) if values.type is int and text.isdecimal() and len(text) < 9 else value
         options[key] = values.checked(f"{kind.name}: {key}", value)

@@ -48,8 +48,8 @@ def _is_vector_region(text: str) -> bool:
     if "@" not in text:
         return _is_region(text)
     conditions = [condition.partition("@") for condition in text.split("+")]
-    named = all(name and ".." in ends for name, _, ends in conditions)
-    return named and all(_is_region(ends) or _is_point(ends) for _, _, ends in conditions)
+    well_formed = all(name and ".." in ends for name, _, ends in conditions)
+    return well_formed and all(_is_region(ends) or _is_point(ends) for _, _, ends in conditions)
 
 
 def _is_point(ends: str) -> bool:

@@ -114,11 +114,11 @@ class Schemas:
     def _keys(self, kind: Any, without: Sequence[str] = ()) -> dict[str, Any]:
         """Return the keys of an object, the required ones, and the groups that occur together."""
         if isinstance(kind, Fields):
-            parts = [self._keys(kind.of, kind.without), *map(self._keys, kind.beside)]
-            together = {name: others for part in parts for name, others in part["dependentRequired"].items()}
+            dicts = [self._keys(kind.of, kind.without), *map(self._keys, kind.beside)]
+            together = {name: keys_ for part in dicts for name, keys_ in part["dependentRequired"].items()}
             return {
-                "properties": {name: one for part in parts for name, one in part["properties"].items()},
-                "required": [*dict.fromkeys(name for part in parts for name in part["required"])],
+                "properties": {name: schema for part in dicts for name, schema in part["properties"].items()},
+                "required": [*dict.fromkeys(name for part in dicts for name in part["required"])],
                 "additionalProperties": False,
                 "dependentRequired": together,
             }
@@ -128,14 +128,14 @@ class Schemas:
         names = [field.name for field in fields(kind)] if is_dataclass(kind) else list(types)
         optional = {name for name in names if get_origin(types[name]) is NotRequired}
         optional |= getattr(kind, "__optional_keys__", set())
-        said = _descriptions(kind)
-        keys = {name: self.of(types[name]) | said.get(name, {}) for name in names if name not in without}
+        texts = _descriptions(kind)
+        keys = {name: self.of(types[name]) | texts.get(name, {}) for name in names if name not in without}
         group = [] if is_dataclass(kind) or kind.__total__ else names
         return {
             "properties": keys,
             "required": [name for name in keys if name not in optional],
             "additionalProperties": False,
-            "dependentRequired": {name: [other for other in group if other != name] for name in group},
+            "dependentRequired": {name: [sibling for sibling in group if sibling != name] for name in group},
         }
 
 

@@ -54,7 +54,7 @@ def _priors(value: Any) -> str:
         return str(TEXT.taken(value))
     if isinstance(value, Mapping | Set):
         raise TypeError
-    return ",".join(repr(float(one)) for one in value)
+    return ",".join(repr(float(prior)) for prior in value)
 
 
 def _class_share(value: Any) -> tuple[str, float]:

@@ -93,13 +93,13 @@ def meant(name: str, entries: Iterable[Entry]) -> str:
     if any(entry.name == name for entry in entries):
         return name
     names = {entry.name for entry in entries}
-    known = {
+    meanings = {
         plain_word(word): called for word, called in SYNONYMS.items() if called.partition(":")[0] in names
     }
     for entry in reversed(entries):
-        known |= {plain_word(words): entry.name for words in (entry.abbreviation_of, entry.title) if words}
-    known |= {plain_word(entry.name): entry.name for entry in entries}
-    return known.get(plain_word(name), name)
+        meanings |= {plain_word(words): entry.name for words in (entry.abbreviation_of, entry.title) if words}
+    meanings |= {plain_word(entry.name): entry.name for entry in entries}
+    return meanings.get(plain_word(name), name)
 
 
 def also_called(entry: Entry) -> list[str]:

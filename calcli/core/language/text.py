@@ -22,7 +22,7 @@ FIRST = 5  # how many of many things are named
 ASKED: ContextVar[int | None] = ContextVar("asked", default=None)  # decimals of numbers, where somebody says
 
 
-def number(value: float, *beside: float, digits: int | None = None, sign: bool = False) -> str:
+def number(value: float, *peers: float, digits: int | None = None, sign: bool = False) -> str:
     """Return a number as text.
 
     Parameters
@@ -38,7 +38,7 @@ def number(value: float, *beside: float, digits: int | None = None, sign: bool =
     """
     if (chosen := ASKED.get()) is not None:
         return _written(value, chosen, sign)
-    fine = _fine(value, beside) if digits is None else digits
+    fine = _fine(value, peers) if digits is None else digits
     if 0 < abs(value) < 10.0 ** (1 - MOST_DECIMALS) and digits is None:
         return f"{value:{'+' * sign}.2e}"
     return _written(value, max(fine, DECIMALS), sign)
@@ -46,16 +46,16 @@ def number(value: float, *beside: float, digits: int | None = None, sign: bool =
 
 def numbers(*together: float) -> list[str]:
     """Return numbers to read side by side."""
-    return [number(one, *together) for one in together]
+    return [number(value, *together) for value in together]
 
 
 def percent(
-    fraction: float, *beside: float, digits: int | None = None, unit: str = "%", sign: bool = False
+    fraction: float, *peers: float, digits: int | None = None, unit: str = "%", sign: bool = False
 ) -> str:
     """Return a fraction in percent, with at least one decimal; otherwise as `number`."""
     if (chosen := ASKED.get()) is not None:
         return _written(100 * fraction, max(chosen - 2, 0), sign) + unit
-    fine = _fine(fraction, beside) if digits is None else digits
+    fine = _fine(fraction, peers) if digits is None else digits
     return _written(100 * fraction, max(fine, PERCENT_DECIMALS) - 2, sign) + unit
 
 
@@ -65,7 +65,7 @@ def apart(*differences: float) -> int | None:
     None where there is nothing to be seen: differences are 0 or undefined, or too small.
     """
     least = 0.5 * 10.0**-MOST_DECIMALS
-    exponents = [_exponent(one) for one in map(abs, differences) if least <= one < math.inf]
+    exponents = [_exponent(d) for d in map(abs, differences) if least <= d < math.inf]
     return min(1 - min(exponents), MOST_DECIMALS) if exponents else None
 
 
@@ -109,14 +109,14 @@ def counted(count: int, noun: str) -> str:
 
 def some(items: Sequence[object], count: int | None = None) -> str:
     """Return the first of some things, and how many more there are, of a count that the items begin."""
-    first, count = items[:FIRST], len(items) if count is None else count
-    named = ", ".join(str(one) or '""' for one in first)
-    return named if count == len(first) else f"{named} and {count - len(first):,} more"
+    listed, count = items[:FIRST], len(items) if count is None else count
+    text = ", ".join(str(item) or '""' for item in listed)
+    return text if count == len(listed) else f"{text} and {count - len(listed):,} more"
 
 
-def _fine(value: float, beside: Iterable[float]) -> int:
+def _fine(value: float, peers: Iterable[float]) -> int:
     """Return the decimals of a value that is read beside others."""
-    together = [one for one in (value, *beside) if math.isfinite(one)]
+    together = [x for x in (value, *peers) if math.isfinite(x)]
     reach = max(together) - min(together) if together else 0.0
     return apart(reach, min(abs(value), abs(1 - abs(value)))) or 0
 
@@ -155,13 +155,13 @@ def plain_json(text: str) -> str:
 
 def brief(record: Any) -> str:
     """Return the call that makes a dataclass, with what differs from its defaults."""
-    given = []
+    changed = []
     for field in fields(record):
         value = getattr(record, field.name)
         usual = field.default if field.default_factory is MISSING else field.default_factory()
         if value != usual:
-            given.append(f"{field.name}={value!r}")
-    return f"{type(record).__name__}({', '.join(given)})"
+            changed.append(f"{field.name}={value!r}")
+    return f"{type(record).__name__}({', '.join(changed)})"
 
 
 def json_value(value: Any) -> Any:
@@ -179,6 +179,6 @@ Watch = Callable[[int], None]  # is called with the number of rows done
 Watcher = Callable[[str, int | None], Watch]  # is called with a stage of the work and its rows, if known
 
 
-def unwatched(what: str, rows: int | None) -> Watch:
+def unwatched(task: str, rows: int | None) -> Watch:
     """Watch nothing."""
-    return lambda done: None
+    return lambda rows_done: None

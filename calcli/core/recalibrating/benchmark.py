@@ -141,14 +141,14 @@ def task_of(
     InputError
         If the two have different classes, or a column is missing.
     """
-    for given in (calibration, test) if test else (calibration,):
-        given.require_named_class()
-        given.require_probabilities()
+    for predictions in (calibration, test) if test else (calibration,):
+        predictions.require_named_class()
+        predictions.require_probabilities()
     calibration, test = counted(calibration), test and counted(test)
     settings, rows, tested = settings or Settings(), rows_of(calibration), test or calibration
-    named = [name for name in (settings.cluster, settings.fold_column) if name is not None]
+    names = [name for name in (settings.cluster, settings.fold_column) if name is not None]
     require_clusters(tested, settings.cluster)
-    columns = {name: tested.column(name) for name in named}
+    columns = {name: tested.column(name) for name in names}
     logits = calibration.kind == tested.kind == "logits"
     if test is not None:
         require_classes(test, calibration.classes, calibration.provenance.path)
@@ -168,7 +168,7 @@ def run(
     methods: Sequence[str],
     settings: Settings,
     workers: int | None = None,
-    watch: Callable[[int], None] = lambda done: None,
+    watch: Callable[[int], None] = lambda n_done: None,
     seeds: int = 1,
 ) -> list[Trial]:
     """Try every method on every task, and the scores as they are.
@@ -196,17 +196,17 @@ def run(
     trials: dict[tuple[int, str], Trial] = {}
     count = workers_for(tasks, len(methods), workers)
     with Processes((tasks, settings, seeds), count) as processes:
-        for done, (key, result) in enumerate(processes.each(_tried, runs), 1):
+        for n_done, (key, result) in enumerate(processes.each(_tried, runs), 1):
             trials[key] = result
-            watch(done)
+            watch(n_done)
     return [trials[key] for key in runs]
 
 
 def workers_for(tasks: Sequence[Task], methods: int, workers: int | None = None) -> int:
     """Return how many processes try so many methods."""
     scores = sum(task.calibration.scores.size * max(1, task.folds - 1) for task in tasks)
-    held = sum(task.calibration.scores.size + task.test.scores.size for task in tasks)
-    return processes_for(scores * methods, len(tasks) * (methods + 1), workers, held)
+    stored = sum(task.calibration.scores.size + task.test.scores.size for task in tasks)
+    return processes_for(scores * methods, len(tasks) * (methods + 1), workers, stored)
 
 
 def _tried(shared: tuple[Sequence[Task], Settings, int], key: tuple[int, str]) -> Trial:
@@ -221,26 +221,26 @@ def _tried(shared: tuple[Sequence[Task], Settings, int], key: tuple[int, str]) -
 
 def _mean(trials: Sequence[Trial]) -> Trial:
     """Return the mean of a method's trials, each with folds of another seed."""
-    first = trials[0]
+    head = trials[0]
     if len(trials) == 1:
-        return first
-    values = {name: np.array([one.values[name] for one in trials]) for name in first.values}
+        return head
+    values = {name: np.array([trial_.values[name] for trial_ in trials]) for name in head.values}
     influences = {
         name: replace(
-            known,
+            influence,
             value=float(values[name].mean()),
-            of_units=np.mean([one.influences[name].of_units for one in trials], axis=0),
-            bias=float(np.mean([one.influences[name].bias for one in trials])),
+            of_units=np.mean([trial_.influences[name].of_units for trial_ in trials], axis=0),
+            bias=float(np.mean([trial_.influences[name].bias for trial_ in trials])),
         )
-        for name, known in first.influences.items()
+        for name, influence in head.influences.items()
     }
     return replace(
-        first,
+        head,
         values={name: float(numbers.mean()) for name, numbers in values.items()},
         deviations={
             name: float(numbers.std(ddof=1)) if np.ptp(numbers) else 0.0 for name, numbers in values.items()
         },
-        fit_seconds=sum(one.fit_seconds for one in trials),
+        fit_seconds=sum(trial_.fit_seconds for trial_ in trials),
         influences=influences,
     )
 
@@ -262,9 +262,9 @@ def trial(task: Task, method: str, settings: Settings) -> Trial:
         return Trial(task.model, method, {}, fault=str(fault))
     except Exception as fault:  # whatever goes wrong inside one method, the others are still wanted
         return Trial(task.model, method, {}, fault=f"{type(fault).__name__}: {fault}")
-    calls, known = parse_metrics(metrics, settings.defaults), system.influences
+    calls, by_call = parse_metrics(metrics, settings.defaults), system.influences
     values = {call.text: system.value(call) for call in calls}
-    influences = {call.text: known[str(call)] for call in calls if str(call) in known}
+    influences = {call.text: by_call[str(call)] for call in calls if str(call) in by_call}
     return Trial(
         task.model,
         method,
@@ -288,9 +288,9 @@ def _recalibrated(task: Task, method: str, seed: int) -> tuple[Floats, tuple[flo
             fold = random_folds(len(rows.labels), count, generator(seed, Stream.FITS))
         log_probs = np.empty_like(rows.scores)
         for number in numbers_of(fold):
-            own = np.flatnonzero(fold == number)
+            in_fold = np.flatnonzero(fold == number)
             fitted = _fitted(task, method, rows.take(fold != number), seed)
-            log_probs[own] = applied(fitted.apply, rows.scores.take(own, axis=0))
+            log_probs[in_fold] = applied(fitted.apply, rows.scores.take(in_fold, axis=0))
         return log_probs, (time.process_time() - start, 0.0)
     fitted = _fitted(task, method, rows, seed)
     middle = time.process_time()
@@ -314,8 +314,8 @@ def _fitted(task: Task, method: str, rows: LabeledScores, seed: int) -> Calibrat
 
 def cost(metric: str, value: float) -> float:
     """Return a value with lower as better; undefined values are worst."""
-    found = METRICS[metric.partition(":")[0]].cost(value)
-    return math.inf if math.isnan(found) else found
+    loss = METRICS[metric.partition(":")[0]].cost(value)
+    return math.inf if math.isnan(loss) else loss
 
 
 def like_best(trials: Sequence[Trial], metric: str, level: float) -> set[str]:
@@ -345,19 +345,19 @@ def like_best(trials: Sequence[Trial], metric: str, level: float) -> set[str]:
     if not costs or not math.isfinite(min(costs.values())):
         return set()
     best = min(costs, key=lambda method: costs[method])
-    others = [method for method, found in costs.items() if method != best and math.isfinite(found)]
-    found = [_p_value(influence_values[best], influence_values[method], target) for method in others]
-    return {method for method, p in zip(others, holm(found), strict=True) if p > 1 - level}
+    rivals = [method for method, cost_ in costs.items() if method != best and math.isfinite(cost_)]
+    p_values = [_p_value(influence_values[best], influence_values[method], target) for method in rivals]
+    return {method for method, p in zip(rivals, holm(p_values), strict=True) if p > 1 - level}
 
 
-def _p_value(best: Influences, other: Influences, target: float | None) -> float:
+def _p_value(best: Influences, rival: Influences, target: float | None) -> float:
     """Return the p-value of no difference, or of both being as near to a target; 1 of few rows."""
-    apart = Studentized(best, other, paired=True)
+    apart = Studentized(best, rival, paired=True)
     if not apart.difference.spread.enough:
         return 1.0
     if target is None:
         return apart.p_value()
-    p = DistanceEvidence(apart, sum_of_errors(best, other, target, paired=True)).p_value()
+    p = DistanceEvidence(apart, sum_of_errors(best, rival, target, paired=True)).p_value()
     return 1.0 if math.isnan(p) else p
 
 

@@ -68,10 +68,10 @@ def _structured(classes: int) -> list[str]:
     form = "structured:base={}:penalties={:g}"
     penalties = (1, 0.1) if classes < MANY_CLASSES else (WITH_MATRIX,)
     bases = BASES if classes < MANY_CLASSES else BASES[:2]
-    methods = [f"{form.format(base, one)}:form=diagonal" for one in penalties for base in bases]
+    methods = [f"{form.format(base, penalty)}:form=diagonal" for penalty in penalties for base in bases]
     if classes > 2:  # with two, the diagonal can do all that a matrix can
         matrices = [form.format(base, WITH_MATRIX) for base in bases]
-        methods += [f"{one}:off_diagonal_penalties={off:g}" for off in OFF_DIAGONAL for one in matrices]
+        methods += [f"{matrix}:off_diagonal_penalties={off:g}" for off in OFF_DIAGONAL for matrix in matrices]
     return methods
 
 
@@ -93,9 +93,9 @@ def freedom(method: MethodExpression) -> tuple[float, ...]:
 def path_of(method: MethodExpression) -> tuple[str, ...]:
     """Return what methods have in common that differ in strengths only: the fits of one start the next."""
     inner = method.chain[-1]
-    said = [str(inner.arguments[key]) for key in ("base", "bends") if key in inner.arguments]
-    names = [one.entry.name for one in method.chain]
-    return (*names, *said) if inner.entry.name == "structured" else (str(method),)
+    details = [str(inner.arguments[key]) for key in ("base", "bends") if key in inner.arguments]
+    names = [link.entry.name for link in method.chain]
+    return (*names, *details) if inner.entry.name == "structured" else (str(method),)
 
 
 LEAST_SHARE = 0.01  # members of a pool below this weight are left out
@@ -159,11 +159,11 @@ class OneFit(NamedTuple):
 def fitted(dealt: Dealt, fit: OneFit) -> Fitted:
     """Return the log-probabilities of the rows of a fold, and the parameters; or why there are none."""
     rows, fold = dealt.rows, dealt.folds[fit.repeat]
-    kept = rows.take(fold != fit.fold)
+    training = rows.take(fold != fit.fold)
     calibrator = make(dealt.settings.wrapped(parse_method(fit.method)))
     _make_rough(calibrator)
     try:
-        calibrator.learn(kept.scores, kept.labels, kept.weights, fit.start)
+        calibrator.learn(training.scores, training.labels, training.weights, fit.start)
         out = np.flatnonzero(fold == fit.fold)
         return calibrator.apply(rows.scores.take(out, axis=0)), calibrator.parameters
     except CalcliError as fault:
@@ -210,13 +210,13 @@ class Trials:
             for repeat, numbers in enumerate(self._numbers)
             for number in numbers
         ]
-        left = list(methods)
+        waiting = list(methods)
         by_method: dict[str, dict[tuple[int, int], Fitted]] = {str(method): {} for method in methods}
-        for fit, one in self._processes.each(fitted, fits):
-            by_method[fit.method][fit.repeat, fit.fold] = one
+        for fit, result in self._processes.each(fitted, fits):
+            by_method[fit.method][fit.repeat, fit.fold] = result
             self._step()
-            while left and len(by_method[str(left[0])]) == self._count:
-                method = left.pop(0)
+            while waiting and len(by_method[str(waiting[0])]) == self._count:
+                method = waiting.pop(0)
                 yield self._joined(method, by_method.pop(str(method)))
 
     def _joined(
@@ -227,10 +227,10 @@ class Trials:
         for repeat, fold in enumerate(self.dealt.folds):
             result = np.empty(self.rows.scores.shape)
             for number in self._numbers[repeat]:
-                one = fits[repeat, number]
-                if isinstance(one, CalcliError):
-                    return one
-                result[fold == number], parameters = one
+                fit = fits[repeat, number]
+                if isinstance(fit, CalcliError):
+                    return fit
+                result[fold == number], parameters = fit
                 if len(path) > 1:
                     self._starts[path, repeat, number] = parameters
             log_probs.append(result)
@@ -247,9 +247,9 @@ class Trials:
 
     def _judged(self, log_probs: Sequence[Doubles]) -> Performance:
         """Return the mean over the times that folds were dealt; classes come from the first."""
-        runs = [self._judge(ArrayScores(one, "log-probs")) for one in log_probs]
-        means = {name: float(np.mean([one.values[name] for one in runs])) for name in runs[0].values}
-        return replace(runs[0], values=means, losses=np.mean([one.losses for one in runs], axis=0))
+        runs = [self._judge(ArrayScores(probs, "log-probs")) for probs in log_probs]
+        means = {name: float(np.mean([run.values[name] for run in runs])) for name in runs[0].values}
+        return replace(runs[0], values=means, losses=np.mean([run.losses for run in runs], axis=0))
 
     def pooled(self) -> tuple[MethodExpression, Performance] | None:
         """Return the pool of the best method of each kind, weighted by their held-out predictions.
@@ -261,7 +261,7 @@ class Trials:
         everywhere = np.arange(len(self.dealt.folds) * len(self.rows.labels))
         weights = self._weights(members, everywhere)
         while weights.min() < LEAST_SHARE:  # without one member, another may matter no more
-            members = [one for one, weight in zip(members, weights, strict=True) if weight >= LEAST_SHARE]
+            members = [m for m, weight in zip(members, weights, strict=True) if weight >= LEAST_SHARE]
             weights = self._weights(members, everywhere)
         if len(members) < 2:
             return None
@@ -276,10 +276,10 @@ class Trials:
             start, mixed = repeat * len(fold), np.zeros(self.rows.scores.shape)
             for number in self._numbers[repeat]:
                 in_fold = np.flatnonzero(fold == number)
-                others = np.flatnonzero(np.tile(fold != number, len(self.dealt.folds)))
-                weights = self._weights(members, others)
-                for weight, (_, _, one) in zip(weights, members, strict=True):
-                    mixed[in_fold] += weight * np.exp(one[start + in_fold], dtype=np.float64)
+                outside = np.flatnonzero(np.tile(fold != number, len(self.dealt.folds)))
+                weights = self._weights(members, outside)
+                for weight, (_, _, member_probs) in zip(weights, members, strict=True):
+                    mixed[in_fold] += weight * np.exp(member_probs[start + in_fold], dtype=np.float64)
             with np.errstate(divide="ignore"):
                 log_probs.append(np.log(mixed, out=mixed))
         return log_probs
@@ -288,7 +288,7 @@ class Trials:
         """Return the weights of a pool, by the held-out predictions at some places among all deals."""
         rows, at = self.rows, places % len(self.rows.labels)
         of_rows = None if rows.weights is None else rows.weights[at]
-        log_probs = [one[places] for _, _, one in members]
+        log_probs = [probs[places] for _, _, probs in members]
         return pool_weights(log_probs, rows.labels[at], of_rows, self.dealt.settings.score)
 
 
@@ -394,21 +394,21 @@ def choose(
         worth = [method for method in wave if _strengths(method) not in settled]
         for _ in range(len(wave) - len(worth)):
             trials.skip()
-        for method, done in zip(worth, trials.held_out(worth), strict=True):
-            if isinstance(done, CalcliError):
-                failed.append(Candidate(method, {}, failed=str(done)))
+        for method, result in zip(worth, trials.held_out(worth), strict=True):
+            if isinstance(result, CalcliError):
+                failed.append(Candidate(method, {}, failed=str(result)))
                 continue
-            tried.append((method, done))
+            tried.append((method, result))
             if "off_diagonal_penalties" in method.chain[-1].arguments:
                 path = _strengths(method)
-                if path in lasting and not paired_difference(done.losses, lasting[path], weights).is_noise:
+                if path in lasting and not paired_difference(result.losses, lasting[path], weights).is_noise:
                     settled.add(path)
-                lasting[path] = done.losses
+                lasting[path] = result.losses
     if not tried:
         raise UsageError(f"none of the candidates can be fitted: {failed[0].failed}")
     pooled = trials.pooled() if len(singles) < len(methods) else None
-    losses = [done.losses for _, done in tried]
-    means = np.array([np.average(one, weights=weights) for one in losses])
+    losses = [result.losses for _, result in tried]
+    means = np.array([np.average(loss, weights=weights) for loss in losses])
     ranks = [freedom(method) for method, _ in tried]
     chosen = _best_of_equals(means, ranks, simplest(losses, weights)[0])
     if pooled:
@@ -417,11 +417,11 @@ def choose(
         losses.append(pooled[1].losses)
         much = gain.mean > POOL_GAIN * np.average(losses[chosen], weights=weights)
         chosen = len(losses) - 1 if much and not gain.is_noise else chosen
-    best = losses[int(np.argmin([np.average(one, weights=weights) for one in losses]))]
+    best = losses[int(np.argmin([np.average(loss, weights=weights) for loss in losses]))]
     as_is = Candidate(None, before.values, paired_difference(before.losses, best, weights))
     candidates = [
-        Candidate(method, done.values, paired_difference(done.losses, best, weights))
-        for method, done in tried
+        Candidate(method, result.values, paired_difference(result.losses, best, weights))
+        for method, result in tried
     ]
     names = [str(method) for method, _ in tried]
     sure = sureness(names, ranks, losses, weights, chosen, repeats=len(trials.dealt.folds))
@@ -490,8 +490,8 @@ def sureness(
     optimism: list[float] = []
 
     for _ in range(RESAMPLES):
-        drawn = rng.poisson(1.0, len(share))
-        inside, outside = share * drawn, share * (drawn == 0)
+        times_drawn = rng.poisson(1.0, len(share))
+        inside, outside = share * times_drawn, share * (times_drawn == 0)
         if not (inside.any() and outside.any()):
             continue
         inside, outside = inside / inside.sum(), outside / outside.sum()

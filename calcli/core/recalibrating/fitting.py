@@ -133,15 +133,15 @@ class Fit:
 
 def takes_raw(method: MethodExpression, otherwise: bool = False) -> bool:
     """Tell whether a method takes raw logits only: its expression says so, or the setting for all."""
-    said = [one.arguments["input"] == "raw" for one in method.chain if "input" in one.arguments]
-    return any(said) if said else otherwise
+    inputs = [link.arguments["input"] == "raw" for link in method.chain if "input" in link.arguments]
+    return any(inputs) if inputs else otherwise
 
 
 def fit(
     predictions: Predictions,
     methods: Sequence[MethodExpression],
     settings: FitSettings | None = None,
-    watch: Watch = lambda done: None,
+    watch: Watch = lambda steps: None,
 ) -> Fit:
     """Fit a method, or the simplest of several that do not differ from the best.
 
@@ -169,13 +169,13 @@ def fit(
     if predictions.of_answers:
         refuse_classes(settings.wrapped(method) for method in methods)
     predictions = counted(predictions)
-    held = gathered(predictions.scores)
-    measured = _measured(predictions, held, *needs_of_order(predictions, ASKED))
+    stored = gathered(predictions.scores)
+    measured = _measured(predictions, stored, *needs_of_order(predictions, ASKED))
     before, area = _performance(measured, settings.score), area_if_backwards(measured, ASKED, {})
     if raw := [settings.wrapped(method) for method in methods if takes_raw(method, settings.raw)]:
         refuse_raw(predictions, raw)
-    rows = _rows(replace(predictions, scores=held), methods)
-    del held, measured  # what only they hold makes room for the fits
+    rows = _rows(replace(predictions, scores=stored), methods)
+    del stored, measured  # what only they hold makes room for the fits
     if are_probabilities(rows.scores):
         raise InputError(
             f"{predictions.provenance.path} has probabilities, which --kind takes for {predictions.kind}; "
@@ -187,11 +187,11 @@ def fit(
         return _performance(_measured(predictions, scores), settings.score)
 
     folds = _folds(predictions, rows, settings) if settings.folds or len(methods) > 1 else []
-    made, step = _maker(settings), _steps(watch)
+    maker, step = _maker(settings), _steps(watch)
     method, unchanged = methods[0], False
     candidates: tuple[Candidate, ...] = ()
     sureness: Sureness | None = None
-    done: Performance | None = None
+    held_out: Performance | None = None
     cross_validated: MetricValues | None = None
     gain: PairedDifference | None = None
     workers = processes_of(methods, settings, predictions)
@@ -199,20 +199,20 @@ def fit(
         dealt = Dealt(rows, folds, settings)
         with Processes(dealt, workers) as processes:
             trials = Trials(dealt, judge, step, processes)
-            method, done, candidates, sureness = choose(trials, methods, before)
-        unchanged = not raw and paired_difference(before.losses, done.losses, rows.weights).is_noise
+            method, held_out, candidates, sureness = choose(trials, methods, before)
+        unchanged = not raw and paired_difference(before.losses, held_out.losses, rows.weights).is_noise
     if unchanged:
-        method, done, sureness = parse_method("temperature"), before, None
+        method, held_out, sureness = parse_method("temperature"), before, None
         calibrator = make(method).fresh({"temperature": 1.0})
-    elif done is not None or not settings.folds:
-        calibrator = rows.fit(made(method))
+    elif held_out is not None or not settings.folds:
+        calibrator = rows.fit(maker(method))
         step()
     else:
-        calibrator, left_out = with_left_out(made(method), rows, folds[0], workers, step)
-        done = judge(Rescored(scores, left_out, folds[0]))
-    if done is not None:
-        cross_validated = done.values
-        gain = paired_difference(before.losses, done.losses, rows.weights).of_new_fits(settings.folds)
+        calibrator, left_out = with_left_out(maker(method), rows, folds[0], workers, step)
+        held_out = judge(Rescored(scores, left_out, folds[0]))
+    if held_out is not None:
+        cross_validated = held_out.values
+        gain = paired_difference(before.losses, held_out.losses, rows.weights).of_new_fits(settings.folds)
     note_rows(calibrator, predictions)
     if settings.folds and (absent := _absent(rows, folds)):
         calibrator.notes.append(f"{absent} of the classes had no row outside one of the folds")
@@ -318,13 +318,13 @@ def deals(settings: FitSettings, rows: Predictions) -> int:
 
 def processes_of(methods: Sequence[MethodExpression], settings: FitSettings, rows: Predictions) -> int:
     """Return how many processes choose among methods, or fit the only one to all rows and outside folds."""
-    held, jobs = math.prod(rows.scores.shape), fits(methods, settings, rows)
+    size, jobs = math.prod(rows.scores.shape), fits(methods, settings, rows)
     if len(methods) > 1:
-        scores = held * (settings.folds - 1) * len(methods)
-        return processes_for(scores, jobs, settings.workers, held)
+        scores = size * (settings.folds - 1) * len(methods)
+        return processes_for(scores, jobs, settings.workers, size)
     if not settings.folds or not are_apart(make(settings.wrapped(methods[0]))):
         return 1
-    return processes_for(held * settings.folds, jobs, settings.workers, held, GAINS)
+    return processes_for(size * settings.folds, jobs, settings.workers, size, GAINS)
 
 
 def recalibrated(predictions: Predictions, log_probs: Floats) -> Predictions:
@@ -334,15 +334,15 @@ def recalibrated(predictions: Predictions, log_probs: Floats) -> Predictions:
 
 def _rows(predictions: Predictions, methods: Sequence[MethodExpression]) -> LabeledScores:
     """Read all scores; methods with steps need exact ones."""
-    families = {one.entry.family for method in methods for one in method.chain}
+    families = {link.entry.family for method in methods for link in method.chain}
     return rows_of(predictions, exact=not families.isdisjoint(STEPPED))
 
 
-def _measured(predictions: Predictions, scores: Scores, *more: Need) -> Measurements:
+def _measured(predictions: Predictions, scores: Scores, *extra: Need) -> Measurements:
     """Return what a pass over rows with these scores finds of their performance, and what else is needed."""
     rows = replace(predictions, scores=scores)
     places = [RowValues("predicted", attrgetter("predicted")), RowValues("tied", attrgetter("tied"))]
-    return Measurements.of(rows, ASKED, [*lean_needs(rows, ASKED), *places, *more])
+    return Measurements.of(rows, ASKED, [*lean_needs(rows, ASKED), *places, *extra])
 
 
 def _performance(measured: Measurements, score: str) -> Performance:
@@ -395,7 +395,7 @@ def _absent(rows: LabeledScores, folds: Sequence[Positions]) -> int:
 def refuse_raw(predictions: Predictions, methods: Sequence[MethodExpression]) -> None:
     """Raise a UsageError if methods that take raw logits do not go with the rows."""
     chains = [method.chain for method in methods]
-    if any(one.entry.name == "reduced" for chain in chains for one in chain):
+    if any(link.entry.name == "reduced" for chain in chains for link in chain):
         raise UsageError("a confidence has no raw logits; leave out --input raw, or --lens reduced")
     if predictions.kind != "logits":
         raise UsageError(

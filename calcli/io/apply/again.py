@@ -111,17 +111,17 @@ def _whose_score(record: CalibratorRecord, source: Source) -> str | None:
         for column in [*predicted, *label_names(source.columns)]
     }
     sure = len(scores) > 0 and scores.min() >= HALF * (100 if scores.max() > 1 else 1)
-    for one in predicted if sure else ():
-        if not {*texts_of[one]} <= {plain_text(second), "1", ""}:
+    for head in predicted if sure else ():
+        if not {*texts_of[head]} <= {plain_text(second), "1", ""}:
             raise InputError(
-                f"{source.place.name}: {source.taken[0]} may be the confidence in what {one} names, and the "
+                f"{source.place.name}: {source.taken[0]} may be the confidence in what {head} names, and the "
                 f"calibrator was fitted on scores of a class; save those of {second}, or, if these are, say "
                 f"--positive {shlex.quote(second)}"
             )
     plain = {plain_text(name): name for name in record.classes}
-    for one, texts in texts_of.items():
-        scored = cut(scores, texts) if one in predicted else None
-        if one not in predicted and {*texts.tolist()} - {""} == {*plain} and not customary(plain):
+    for head, texts in texts_of.items():
+        scored = cut(scores, texts) if head in predicted else None
+        if head not in predicted and {*texts.tolist()} - {""} == {*plain} and not customary(plain):
             raised = ranks(scores, texts == plain_text(second))
             scored = record.classes[int(raised > 0)] if abs(raised) > SURELY else None
         if scored is not None:
@@ -207,26 +207,26 @@ def classes_of(
     UsageError
         If one of more than two classes is to be the positive one.
     """
-    known, name, stored, width = record.classes, source.place.name, source.classes, source.scores.shape[1]
-    if max(width, 2) != len(known):
+    names, name, stored, width = record.classes, source.place.name, source.classes, source.scores.shape[1]
+    if max(width, 2) != len(names):
         raise InputError(
-            f"{name} has scores of {max(width, 2)} classes, but {record.made} {len(known)}: {listed(known)}"
+            f"{name} has scores of {max(width, 2)} classes, but {record.made} {len(names)}: {listed(names)}"
             + ("" if stored else "; of an array, --class-axis says which of its axes has the classes")
         )
-    if options.positive is not None and len(known) > 2:
+    if options.positive is not None and len(names) > 2:
         raise UsageError(f"--positive is for two classes, but {name} has {width}; leave it out")
     if width == 1:
         second = options.positive or _second(stored, options.classes, record, name)
-        if second not in known:
+        if second not in names:
             refuse_classes(name, (second,), record)
-        return (known[1 - known.index(second)], second), ()
+        return (names[1 - names.index(second)], second), ()
     classes = stored or options.classes
     if classes is None:
-        numbered = known == tuple(map(str, range(len(known))))
-        order = known[::-1] if record.fitted_on.get("turned") is True else known  # of the columns of the fit
+        numbered = names == tuple(map(str, range(len(names))))
+        order = names[::-1] if record.fitted_on.get("turned") is True else names  # of the columns of the fit
         note = f"{name} has no class names: its scores were taken in the order of the fit, {listed(order)}"
         return order, () if numbered else (note,)
-    if sorted(classes) != sorted(known):
+    if sorted(classes) != sorted(names):
         refuse_classes(name, classes, record)
     return classes, ()
 
@@ -246,15 +246,15 @@ def renamed(record: CalibratorRecord, source: Source, options: ReadOptions) -> t
     fitted, name, second = columns[0], source.taken[0], record.classes[1]
     if name == fitted or source.classes or stem_before(name) in record.classes:
         return ()
-    words, known = _class_words(name), _class_words(fitted)
-    if words and known and (words.isdisjoint(known) or says("not", name) != says("not", fitted)):
+    words, after = _class_words(name), _class_words(fitted)
+    if words and after and (words.isdisjoint(after) or says("not", name) != says("not", fitted)):
         first_class = record.classes[0]
         raise InputError(
             f"{source.place.name}: {name} is named after another class than {fitted}, the score of {second} "
             f"in the fit; say whose it is, with --positive {shlex.quote(second)} or "
             f"--positive {shlex.quote(first_class)}"
         )
-    return () if words & known else (f"{name} is taken for the score of {second}, as {fitted} of the fit is",)
+    return () if words & after else (f"{name} is taken for the score of {second}, as {fitted} of the fit is",)
 
 
 def _class_words(name: str) -> set[str]:

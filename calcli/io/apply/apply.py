@@ -254,15 +254,15 @@ def recalibrate_folder(
         raise InputError(f"{path} is a folder, but {target} is a file; expected a folder of its own after -o")
     refuse_given(options, ["labels"], f"{path} is a folder of parts; leave it out")
     with filled_folder(target) as filled:
-        parts = [
+        written = [
             recalibrate_file(record, str(part), str(same_place(part, path, filled)), options, wanted, watcher)
             for part in parts_of(path_of(path), options)
         ]
     return Written(
-        sum(part.rows for part in parts),
-        None if record is not None and record.of_answers else sum(part.changed_rows or 0 for part in parts),
-        tuple(note for part in parts for note in part.notes),
-        None if parts[0].answered is None else sum(part.answered or 0 for part in parts),
+        sum(part.rows for part in written),
+        None if record is not None and record.of_answers else sum(part.changed_rows or 0 for part in written),
+        tuple(note for part in written for note in part.notes),
+        None if written[0].answered is None else sum(part.answered or 0 for part in written),
     )
 
 
@@ -363,12 +363,12 @@ def _prepared(
         kept_columns = kept_columns.empty_table().select([]).schema
     if lost:
         notes = (*notes, f"{name}: {listed(lost)} could not be passed on to {form.name}")
-    if form.name == "npy" != stored and not all(one.isdigit() for one in listing):
+    if form.name == "npy" != stored and not all(c.isdigit() for c in listing):
         notes = (*notes, f"the columns of the array are, in this order, {listed(listing)}")
     if isinstance(source.scores, RankedScores):
         ranks = listed(source.scores.ranks)
         notes = (*notes, f"{source.scores.note}; they are written by class, without {ranks}")
-    names = own_columns if by_name or record.of_answers else tuple(PREFIXES[kind] + one for one in listing)
+    names = own_columns if by_name or record.of_answers else tuple(PREFIXES[kind] + c for c in listing)
     written = [*names, *kept_columns.names, *wanted.columns]
     if twice := [column for column in written if written.count(column) > 1]:
         raise InputError(
@@ -415,7 +415,7 @@ def _recalibrated(
     stored_as = checked.classes
     if passage.own is not None:
         stored_as = (rest_of(stored_as[passage.own]), stored_as[passage.own])
-    places = {one: place for place, one in enumerate(stored_as)}
+    places = {label: place for place, label in enumerate(stored_as)}
     order = [places[class_name] for class_name in record.classes]
     ordered = order == sorted(order)
     columns = [record.classes.index(class_name) for class_name in passage.classes]

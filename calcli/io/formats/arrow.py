@@ -70,9 +70,9 @@ class BatchWriter(Writer):
         self._schema = frame.schema(decoded=decoded)
         self._opened = opened(sink, self._schema)
 
-    def write(self, beside: Any, scores: Doubles) -> None:
+    def write(self, kept_columns: Any, scores: Doubles) -> None:
         """Write a record batch, in parquet a row group."""
-        self._opened.write_batch(self.frame.batch(beside, scores, self._schema))
+        self._opened.write_batch(self.frame.batch(kept_columns, scores, self._schema))
 
     def end(self) -> None:
         """Write the foot of the file."""

@@ -115,7 +115,7 @@ def _of_weka(text: Table) -> Table:
     rows = pa.Table.from_batches(list(text.batches(text.columns)))
     class_names = dict(text.split(":", 1) for text in pc.unique(rows["actual"]).to_pylist() if ":" in text)
     heads = {f"{DISTRIBUTION}{k}": f"prob_{class_name}" for k, class_name in class_names.items()}
-    columns = {heads.get(one, one): pc.replace_substring(rows[one], "*", "") for one in text.columns}
+    columns = {heads.get(head, head): pc.replace_substring(rows[head], "*", "") for head in text.columns}
     for key in columns.keys() & {"actual", "predicted"}:
         columns[key] = pc.replace_substring_regex(columns[key], r"^\d+:", "")
     return in_memory(text.place.name, pa.table(columns))
@@ -226,7 +226,7 @@ def _refuse_ragged(path: AnyPath, name: str, delimiter: str) -> None:
             ) from error
 
 
-def blocks(path: AnyPath, name: str, delimiter: str, size: int, most: int) -> Iterator[bytes]:
+def blocks(path: AnyPath, name: str, delimiter: str, size: int, cap: int) -> Iterator[bytes]:
     """Yield the text of a file, perhaps compressed, in blocks of whole rows.
 
     Parameters
@@ -237,7 +237,7 @@ def blocks(path: AnyPath, name: str, delimiter: str, size: int, most: int) -> It
         Between fields.
     size
         Bytes of a block, but for what ends its last row.
-    most
+    cap
         Bytes that a row may have.
 
     Raises
@@ -254,8 +254,8 @@ def blocks(path: AnyPath, name: str, delimiter: str, size: int, most: int) -> It
                 empty = False
                 text = text[end:]
             text += part
-            if len(text) > most + size:
-                raise InputError(f"{name}: a row is longer than {most / 1e6:.0f} MB; expected rows of fields")
+            if len(text) > cap + size:
+                raise InputError(f"{name}: a row is longer than {cap / 1e6:.0f} MB; expected rows of fields")
     if text or empty:
         yield text
 
@@ -300,9 +300,9 @@ class CsvWriter(Writer):
         text_csv.writer(head, delimiter=delimiter, lineterminator="\n").writerow(self._schema.names)
         sink.write(head.getvalue().encode())
 
-    def write(self, beside: Any, scores: Doubles) -> None:
+    def write(self, kept_columns: Any, scores: Doubles) -> None:
         """Write lines."""
-        batch = self.frame.batch(beside, scores, self._schema)
+        batch = self.frame.batch(kept_columns, scores, self._schema)
         style = "needed" if self._has_special(batch) else "none"
         options = csv.WriteOptions(include_header=False, delimiter=self._delimiter, quoting_style=style)
         csv.write_csv(batch, self.sink, options)

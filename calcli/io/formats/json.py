@@ -108,7 +108,7 @@ def _rows(content: dict[str, Any], name: str) -> Any:
     if "schema" in content and isinstance(content.get("data"), list):
         return content["data"]
     if content and all(isinstance(value, dict) for value in content.values()):
-        if label_names(content) or any(says("score", one) for one in content):  # columns, by names of rows
+        if label_names(content) or any(says("score", head) for head in content):  # columns, by names of rows
             return _by_names_of_rows(content, name)
         return [{"id": key, **row} for key, row in content.items()]
     records = [
@@ -148,9 +148,9 @@ class JsonWriter(jsonl.JsonLinesWriter):
 
     _begun = False
 
-    def write(self, beside: Any, scores: Doubles) -> None:
+    def write(self, kept_columns: Any, scores: Doubles) -> None:
         """Write a line per row."""
-        for line in self.lines(beside, scores):
+        for line in self.lines(kept_columns, scores):
             self.sink.write((",\n" if self._begun else "[\n").encode() + line.encode())
             self._begun = True
 

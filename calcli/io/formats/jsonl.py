@@ -140,9 +140,7 @@ def _with_large_numbers(table: Any, again: Callable[[Any], Any]) -> Any:
         Returns it with the columns of a schema alone, parsed anew as their types.
     """
     heads = table.slice(0, LARGE_ROWS).to_batches()[:1]
-    names = [
-        name for head in heads for name, one in zip(head.schema.names, head, strict=True) if _is_large(one)
-    ]
+    names = [name for head in heads for name, c in zip(head.schema.names, head, strict=True) if _is_large(c)]
     if not names or len(set(table.schema.names)) < len(table.schema):  # which is refused
         return table
     try:
@@ -248,12 +246,12 @@ class JsonLinesWriter(Writer):
         for field in self._schema:
             refuse_bytes(field)
 
-    def write(self, beside: Any, scores: Doubles) -> None:
+    def write(self, kept_columns: Any, scores: Doubles) -> None:
         """Write a line per row."""
-        for line in self.lines(beside, scores):
+        for line in self.lines(kept_columns, scores):
             self.sink.write(f"{line}\n".encode())
 
-    def lines(self, beside: Any, scores: Doubles) -> Iterator[str]:
+    def lines(self, kept_columns: Any, scores: Doubles) -> Iterator[str]:
         """Yield each row as JSON text.
 
         Raises
@@ -261,7 +259,7 @@ class JsonLinesWriter(Writer):
         InputError
             If a number is infinite.
         """
-        for row in self.frame.batch(beside, scores, self._schema).to_pylist():
+        for row in self.frame.batch(kept_columns, scores, self._schema).to_pylist():
             try:
                 yield _text({name: None if value != value else value for name, value in row.items()})
             except ValueError:  # of a number deeper down, or of an infinite one

@@ -91,8 +91,8 @@ def with_labels(scores: Archive, options: ReadOptions, *, labelled: bool, alone:
     if label_path is None:
         return scores
     require_array(label_path)
-    both = {SCORES: scores.array(SCORES), LABEL: stored_array(label_path)}
-    return replace(scores, names=(*both,), array=both.__getitem__, label=LABEL, labels_from=str(label_path))
+    pair = {SCORES: scores.array(SCORES), LABEL: stored_array(label_path)}
+    return replace(scores, names=(*pair,), array=pair.__getitem__, label=LABEL, labels_from=str(label_path))
 
 
 def _array(path: AnyPath) -> Array:
@@ -207,12 +207,12 @@ class NpyWriter(Writer):
         head = {"descr": self._dtype.str, "fortran_order": False, "shape": shape}
         npy_format.write_array_header_1_0(self.sink, head)  # leaves room for the number to grow
 
-    def write(self, beside: Any, scores: Doubles) -> None:
+    def write(self, kept_columns: Any, scores: Doubles) -> None:
         """Write rows."""
         self.sink.write(np.ascontiguousarray(scores, self._dtype).tobytes())
         self._rows += len(scores)
         if self._labels_path:
-            self._labels.append(beside.column(LABEL).to_numpy(zero_copy_only=False))
+            self._labels.append(kept_columns.column(LABEL).to_numpy(zero_copy_only=False))
 
     def end(self) -> None:
         """Write the number of rows, and the labels."""

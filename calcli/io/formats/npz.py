@@ -85,9 +85,9 @@ class NpzWriter(Writer):
         self._beside: list[Any] = []
         self._scores: list[Doubles] = []
 
-    def write(self, beside: Any, scores: Doubles) -> None:
+    def write(self, kept_columns: Any, scores: Doubles) -> None:
         """Keep rows."""
-        self._beside.append(beside)
+        self._beside.append(kept_columns)
         self._scores.append(scores)
 
     def arrays(self) -> dict[str, Any]:

@@ -85,7 +85,7 @@ class Frame:
             {**(self.whole.metadata or {}), **mark} or None,
         )
 
-    def batch(self, beside: Any, scores: Doubles, schema: Any) -> Any:
+    def batch(self, stored: Any, scores: Doubles, schema: Any) -> Any:
         """Return a pyarrow.RecordBatch of kept columns and (n, K) scores."""
         import pyarrow as pa
 
@@ -101,7 +101,7 @@ class Frame:
         else:
             columns = [of_numbers(column) for column in np.ascontiguousarray(scores.T)]
         new = dict(zip(self.names, columns, strict=True))
-        written = [new[field.name] if field.name in new else beside.column(field.name) for field in schema]
+        written = [new[field.name] if field.name in new else stored.column(field.name) for field in schema]
         cast = [column.cast(field.type) for column, field in zip(written, schema, strict=True)]
         return pa.RecordBatch.from_arrays(cast, schema=schema)
 
@@ -121,7 +121,7 @@ class Writer(ABC):
         self.sink, self.frame = sink, frame
 
     @abstractmethod
-    def write(self, beside: Any, scores: Doubles) -> None:
+    def write(self, kept_columns: Any, scores: Doubles) -> None:
         """Write kept columns, a pyarrow.RecordBatch, and (n, K) scores."""
 
     def end(self) -> None:  # noqa: B027 (text has nothing there)

@@ -18,8 +18,8 @@ def class_labels(schema: Any) -> dict[str, tuple[str, ...]]:
     """Return the class names of each column with positions in a list of names."""
     features = _features(_said(schema.metadata))
     by_column = {}
-    for column, said in features.items():
-        names = said.get("names") if isinstance(said, dict) and said.get("_type") == "ClassLabel" else None
+    for column, f in features.items():
+        names = f.get("names") if isinstance(f, dict) and f.get("_type") == "ClassLabel" else None
         if isinstance(names, list) and column in schema.names:
             by_column[column] = tuple(str(name).encode(errors="backslashreplace").decode() for name in names)
     return by_column
@@ -73,7 +73,7 @@ def metadata_with(metadata: Any, names: Sequence[str], new: Sequence[str]) -> An
     return {**metadata, KEY: json.dumps(info).encode()}
 
 
-def joined_metadata(parts: Sequence[tuple[str, Any]]) -> Any:
+def joined_metadata(schemas: Sequence[tuple[str, Any]]) -> Any:
     """Return the metadata of parts, each a name and a schema: from the first part with class names.
 
     Raises
@@ -83,7 +83,7 @@ def joined_metadata(parts: Sequence[tuple[str, Any]]) -> Any:
     """
     by_column: dict[str, tuple[str, tuple[str, ...]]] = {}
     fullest, metadata = -1, None
-    for part, schema in parts:
+    for part, schema in schemas:
         labels = class_labels(schema)
         for column, names in labels.items():
             first_part, known_names = by_column.setdefault(column, (part, names))

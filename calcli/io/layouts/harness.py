@@ -52,8 +52,8 @@ def harness_table(records: Sequence[Mapping[str, Any]], name: str) -> Any:
         return None
     largest, least = max(map(len, likelihoods)), min(map(len, likelihoods))
     options = [
-        {"log_likelihoods": one, "characters": _characters(record, len(one)), "most": largest, "least": least}
-        for record, one in zip(records, likelihoods, strict=True)
+        {"log_likelihoods": ll, "characters": _characters(record, len(ll)), "most": largest, "least": least}
+        for record, ll in zip(records, likelihoods, strict=True)
     ]
     targets = _targets(records, likelihoods, name)
     plain = [
@@ -122,7 +122,7 @@ def _texts(record: Mapping[str, Any], count: int) -> list[str]:
     if not isinstance(values, list):
         return []
     lists = [list(value.values()) if isinstance(value, dict) else value for value in values]
-    texts = [one[1] for one in lists if isinstance(one, list) and len(one) > 1 and isinstance(one[1], str)]
+    texts = [v[1] for v in lists if isinstance(v, list) and len(v) > 1 and isinstance(v[1], str)]
     return texts if len(texts) == count else []
 
 
@@ -149,14 +149,14 @@ def _targets(
         by_text = by_number
     elif None in numbers and None not in texts:
         by_number = by_text
-    targets = [[_known(one, *pairs[n], n, name) for n, one in enumerate(by)] for by in (by_number, by_text)]
+    targets = [[_known(t, *pairs[n], n, name) for n, t in enumerate(by)] for by in (by_number, by_text)]
     if targets[0] == targets[1]:
         return targets[0]
     likeliest = [max(range(len(likelihood)), key=likelihood.__getitem__) for likelihood in likelihoods]
     fitting = [target for target in targets if _fits(target, likeliest, records)]
     if len(fitting) == 1:
         return fitting[0]
-    n = next(n for n, (one, other) in enumerate(zip(*targets, strict=True)) if one != other)
+    n = next(n for n, (a, b) in enumerate(zip(*targets, strict=True)) if a != b)
     raise InputError(
         f"{name}: the targets may be the numbers of options or their text, as {_target(records[n])!r} in row "
         f"{n}, and acc does not say which; write them as JSON numbers, if that is what they are, or as words"

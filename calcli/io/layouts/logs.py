@@ -91,9 +91,7 @@ def _inspect(samples: Sequence[Mapping[str, Any]]) -> list[Row]:
 
 def _of_inspect(sample: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     yield from ((key, str(sample[key])) for key in ("id", "epoch") if key in sample)
-    yield from (
-        (f"metadata_{key}", one) for key, one in (sample.get("metadata") or {}).items() if _plain(one)
-    )
+    yield from ((f"metadata_{key}", v) for key, v in (sample.get("metadata") or {}).items() if _plain(v))
     if error := sample.get("error"):
         yield "error", str(error.get("message") if isinstance(error, dict) else error)
     for name, score in (sample.get("scores") or {}).items():
@@ -111,8 +109,8 @@ def _harness(records: Sequence[Mapping[str, Any]]) -> list[Row]:
     rows: dict[str, Row] = {}
     for n, record in enumerate(records):
         suffix = f",{record.get('filter')}" if len(filters) > 1 else ""
-        known = record.get("metrics") or [key for key in record if key in ("acc", "exact_match", "acc_norm")]
-        values = {f"{SCORE}{key}{suffix}": record.get(key) for key in known if _plain(record.get(key))}
+        names = record.get("metrics") or [key for key in record if key in ("acc", "exact_match", "acc_norm")]
+        values = {f"{SCORE}{key}{suffix}": record.get(key) for key in names if _plain(record.get(key))}
         key = str(record["doc_id"])
         if any(score in rows.get(key, {}) for score in values):
             key = f"{key}/{n}"  # the same document again
@@ -149,9 +147,9 @@ def _deepeval(record: Mapping[str, Any]) -> Row:
     return row
 
 
-def _helm(one: Mapping[str, Any]) -> Row:
-    row: Row = {"instance_id": str(one["instance_id"]), "train_trial_index": one.get("train_trial_index", 0)}
-    for stat in one["stats"]:
+def _helm(run: Mapping[str, Any]) -> Row:
+    row: Row = {"instance_id": str(run["instance_id"]), "train_trial_index": run.get("train_trial_index", 0)}
+    for stat in run["stats"]:
         called = stat.get("name")
         called = called.get("name") if isinstance(called, dict) else called
         if called == "max_prob":

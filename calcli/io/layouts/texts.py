@@ -218,21 +218,21 @@ def _as_numbers(flat: Any, cells: Any, row: Row, expected: str) -> Any:
 
 def _words(texts: Any, row: Row) -> Any:
     """Return the names in text such as "['cat', 'dog']"."""
-    return pa.array([[str(one) for one in _parsed(text, row, n)] for n, text in enumerate(texts.to_pylist())])
+    return pa.array([[str(w) for w in _parsed(text, row, n)] for n, text in enumerate(texts.to_pylist())])
 
 
 def _of_objects(field: Any, values: list[str], options: ReadOptions) -> Unpacked | None:
     """Return what becomes of text that holds objects: each a {label, score}, or one of scores by class."""
     literal, classes = _literal(values[0]), None
     if isinstance(literal, dict):
-        if len(literal) < 2 or not all(isinstance(one, int | float) for one in literal.values()):
+        if len(literal) < 2 or not all(isinstance(value, int | float) for value in literal.values()):
             return None
-        if not several_orders(one for one in map(_literal, values) if isinstance(one, dict)):
+        if not several_orders(value for value in map(_literal, values) if isinstance(value, dict)):
             classes = tuple(map(str, literal))
 
         def parse(texts: Any, row: Row) -> Any:
             read = [_scores_by_class(text, row, n) for n, text in enumerate(texts.to_pylist())]
-            return pa.array([[{"label": k, "score": v} for k, v in one.items()] for one in read], kind)
+            return pa.array([[{"label": k, "score": v} for k, v in scores.items()] for scores in read], kind)
 
         kind = pa.list_(pa.struct([("label", pa.string()), ("score", pa.float64())]))
     elif isinstance(literal, list) and literal and isinstance(literal[0], dict):
@@ -253,7 +253,7 @@ def _of_objects(field: Any, values: list[str], options: ReadOptions) -> Unpacked
     unpacked = pairs.unpack(pa.field(field.name, kind), lambda: None, options)
     if unpacked is None:
         return None
-    columns = tuple(Derived(one.name, one.type, partial(_after, parse, one.make)) for one in unpacked.made)
+    columns = tuple(Derived(d.name, d.type, partial(_after, parse, d.make)) for d in unpacked.made)
     return Unpacked(columns, unpacked.scores, note=f"{field.name} holds objects as text", classes=classes)
 
 

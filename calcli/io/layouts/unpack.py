@@ -120,14 +120,12 @@ def scaled(table: Table, by: float | None, options: ReadOptions, scores: Sequenc
     """Return a table with numbers divided: in these columns, or in columns given as or called scores."""
     if by is None:
         return table
-    named = scores or (options.scores or options.confidence or "").split(",")
+    asks = scores or (options.scores or options.confidence or "").split(",")
     names = [
-        one.name
-        for one in table.schema
-        if holds_of(one.type) in ("float", "integer")
-        and (
-            one.name in named if any(named) else says("score", one.name) and not says("prediction", one.name)
-        )
+        f.name
+        for f in table.schema
+        if holds_of(f.type) in ("float", "integer")
+        and (f.name in asks if any(asks) else says("score", f.name) and not says("prediction", f.name))
     ]
     return derived(table, {name: [Derived(name, pa.float64(), partial(_divided, by=by))] for name in names})
 
@@ -144,26 +142,26 @@ def _of_options(table: Table, field: Any) -> Unpacked | None:
     lists = pa.types.is_list(field.type) or pa.types.is_large_list(field.type)
     if not (lists and pa.types.is_floating(field.type.value_type) and says("score", field.name)):
         return None
-    first = _first(table, field).drop_null()
-    lengths = np.asarray(pc.list_value_length(first))
+    head = _first(table, field).drop_null()
+    lengths = np.asarray(pc.list_value_length(head))
     if len({*lengths.tolist()}) < 2 or lengths.min() < 2:
         return None
     longest = (pc.max(pc.list_value_length(batch.column(0))).as_py() for batch in table.batches([field.name]))
-    most = max(one or 0 for one in longest)
-    values = np.asarray(first.flatten(), np.float64)
+    largest = max(length or 0 for length in longest)
+    values = np.asarray(head.flatten(), np.float64)
     fractions = bool(((values >= 0) & (values <= 1)).all())
     sums = np.add.reduceat(values, np.cumsum(lengths) - lengths)
-    if most > MOST_OPTIONS or (fractions and (abs(sums - 1) > WIDE).any()):
+    if largest > MOST_OPTIONS or (fractions and (abs(sums - 1) > WIDE).any()):
         return None
-    made = Derived(
-        field.name, pa.list_(pa.float64()), partial(_filled, most=most, fill=0.0 if fractions else -np.inf)
+    column = Derived(
+        field.name, pa.list_(pa.float64()), partial(_filled, size=largest, fill=0.0 if fractions else -np.inf)
     )
-    note = f"questions have {lengths.min()} to {most} options; those that one does not have are impossible"
-    return Unpacked((made,), layout=LISTS, note=note, classes=option_names(most))
+    note = f"questions have {lengths.min()} to {largest} options; those that one does not have are impossible"
+    return Unpacked((column,), layout=LISTS, note=note, classes=option_names(largest))
 
 
-def _filled(lists: Any, row: Row, *, most: int, fill: float) -> Any:
-    filled = [one if one is None else [*one, *[fill] * (most - len(one))] for one in lists.to_pylist()]
+def _filled(lists: Any, row: Row, *, size: int, fill: float) -> Any:
+    filled = [line if line is None else [*line, *[fill] * (size - len(line))] for line in lists.to_pylist()]
     return pa.array(filled, pa.list_(pa.float64()))
 
 

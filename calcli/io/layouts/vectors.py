@@ -45,12 +45,12 @@ def unpack(field: Any, head: Head, options: ReadOptions) -> Unpacked | None:
         lengths = set(pc.list_value_length(lists).to_pylist())
         if lengths == {1}:
             return Unpacked((Derived(field.name, field.type.value_type, _first),))
-        held = np.asarray(lists.flatten()) if _number(field.type.value_type) else np.empty(0)
-        hot = len(lengths) == 1 and len(held) and one_hot(held.reshape(len(lists), -1)) is not None
+        values = np.asarray(lists.flatten()) if _number(field.type.value_type) else np.empty(0)
+        hot = len(lengths) == 1 and len(values) and one_hot(values.reshape(len(lists), -1)) is not None
         return Unpacked((Derived(field.name, pa.int64(), one_of),)) if hot else None
     if not pa.types.is_struct(field.type) or is_called("no scores", field.name):
         return None
-    kinds = {one.name: one.type for one in field.type}
+    kinds = {child.name: child.type for child in field.type}
     if not {"type", "values"} <= kinds.keys() <= PARTS.keys():
         return None
     if not all(pa.types.is_null(kind) or PARTS[name](kind) for name, kind in kinds.items()):
@@ -71,13 +71,13 @@ def one_of(lists: Any, row: Row) -> Any:
         If a list is otherwise.
     """
     places = []
-    for n, one in enumerate(lists.to_pylist()):
-        if one and (one.count(1) != 1 or one.count(0) != len(one) - 1):
+    for n, hot in enumerate(lists.to_pylist()):
+        if hot and (hot.count(1) != 1 or hot.count(0) != len(hot) - 1):
             raise InputError(
-                f"{row(n)} has {one} among labels; expected one 1 and zeros beside it; where several classes "
+                f"{row(n)} has {hot} among labels; expected one 1 and zeros beside it; where several classes "
                 "may be true at once, evaluate each class by itself"
             )
-        places.append(one.index(1) if one else None)
+        places.append(hot.index(1) if hot else None)
     return pa.array(places, pa.int64())
 
 
@@ -106,14 +106,14 @@ def _dense(vectors: Any, row: Row) -> Any:
     if (np.asarray(vectors.field("type")) == 1).all():
         return values
     missing = pa.nulls(len(vectors))
-    stored = dict(zip((one.name for one in vectors.type), vectors.flatten(), strict=True))
+    stored = dict(zip((child.name for child in vectors.type), vectors.flatten(), strict=True))
     columns = (stored.get(part, missing).to_pylist() for part in PARTS)
-    found = [
+    filled = [
         _entries(kind, size, indices, entries, row(n))
         for n, (kind, size, indices, entries) in enumerate(zip(*columns, strict=True))
     ]
-    offsets = np.cumsum([0, *map(len, found)])
-    return pa.LargeListArray.from_arrays(offsets, np.concatenate(found)).cast(pa.list_(pa.float64()))
+    offsets = np.cumsum([0, *map(len, filled)])
+    return pa.LargeListArray.from_arrays(offsets, np.concatenate(filled)).cast(pa.list_(pa.float64()))
 
 
 def _entries(

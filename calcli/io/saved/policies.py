@@ -34,7 +34,7 @@ from calcli.io.saved.settings import settings_of
 FILE, PROJECT = "calcli.toml", "pyproject.toml"  # the first one counts where both are there
 FIRST = "write a first policy with calcli check --init FILE"
 COUNT = whole()
-OF_ALL = {one.key: name for name, one in declared(Settings).items() if one.in_policies}
+OF_ALL = {s.key: name for name, s in declared(Settings).items() if s.in_policies}
 GENERAL = (*OF_ALL, "min_rows", "reading", "rules")
 READING = mapping('a table such as [reading] with label_column = "truth"')
 OF_RULE = (
@@ -53,10 +53,10 @@ WHAT = "threshold"
 ENDINGS = ("", ".json")  # devices and pipes have none
 
 
-def policy_path(given: str | None) -> str:
+def policy_path(path: str | None) -> str:
     """Return where the policy is: what was given, else the nearest one, here or in a folder above."""
-    if given is not None:
-        return given
+    if path is not None:
+        return path
     current = Path.cwd()
     for folder in (current, *current.parents):
         if (folder / FILE).exists():
@@ -358,14 +358,14 @@ def load_threshold(path: str | Path) -> Threshold:
     document = read_json(file.read_bytes(), file, WHAT)
     check_version(document, file, WHAT, THRESHOLDS_SCHEMA)
     with naming_faults(f"{file} is damaged ({SAID}); make it again, or copy it again"):
-        content = {name: one for name, one in document.items() if name not in ("schema", "calcli", "crc32")}
+        content = {name: v for name, v in document.items() if name not in ("schema", "calcli", "crc32")}
         if document["crc32"] != checksum(content):
             raise ValueError("it does not have its checksum")
         return _threshold(document)
 
 
 def _threshold(document: Mapping[str, Any]) -> Threshold:
-    promises = [Found(**{k: one[k] for k in Found.__dataclass_fields__}) for one in document["thresholds"]]
+    promises = [Found(**{k: cut[k] for k in Found.__dataclass_fields__}) for cut in document["thresholds"]]
     for sound, wrong in (
         (document["of"] == "confidence", f"a threshold of {document['of']}, not of the confidence"),
         (document["kind"] in get_args(Kind), "the scores are of no known kind"),

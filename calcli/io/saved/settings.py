@@ -54,11 +54,11 @@ def settings_of(
     InputError
         If a file of class groups, costs, priors or weights is damaged.
     """
-    options, ready, named = dict(options), {}, {}
+    options, ready, mappings = dict(options), {}, {}
     if spelling == "keyword":
         ready = _ready(options)
-        named = {name: options.pop(name) for name in BY_NAME if isinstance(options.get(name), Mapping)}
-    values = checked(Settings, options, spelling) | named
+        mappings = {name: options.pop(name) for name in BY_NAME if isinstance(options.get(name), Mapping)}
+    values = checked(Settings, options, spelling) | mappings
     called = {name: setting.spelled(spelling) for name, setting in declared(Settings).items()}
     if "costs" in values:
         with naming(called["costs"]):
@@ -306,7 +306,7 @@ def _by_name(
         If a name cannot be used, or stands for nothing.
     """
     if isinstance(mapping, Mapping):
-        values = (os.fspath(one) if isinstance(one, os.PathLike) else one for one in mapping.values())
+        values = (os.fspath(v) if isinstance(v, os.PathLike) else v for v in mapping.values())
         entries = [(f"{name!r}", name, value) for name, value in zip(mapping, values, strict=True)]
     else:
         split = [(text, text.partition("=")) for text in mapping]

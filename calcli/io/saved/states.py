@@ -132,9 +132,9 @@ def from_bytes(data: bytes | memoryview, name: str = "state") -> State:
             if file.comment != checksum.hexdigest().encode():
                 raise ValueError("it does not have its checksum")
         arrays = {
-            one.removesuffix(".npy"): held_array(content, f"{name}: the array {one.removesuffix('.npy')}")
-            for one, content in stored.items()
-            if one != HEAD and not one.startswith(SLICES)
+            key.removesuffix(".npy"): held_array(content, f"{name}: the array {key.removesuffix('.npy')}")
+            for key, content in stored.items()
+            if key != HEAD and not key.startswith(SLICES)
         }
         slices = {
             column: {
@@ -211,26 +211,26 @@ def _of_groups(body: Body, groups: RandomGroups) -> Iterator[tuple[str, Array]]:
         yield from ((f"cells/{lens}/{name}", values) for name, values in cells.arrays().items())
 
 
-def _state(told: Mapping[str, Any], arrays: Mapping[str, Array]) -> State:
-    head = {**told["head"], **{name: tuple(told["head"][name]) for name in ("classes", "metrics", "by")}}
+def _state(record: Mapping[str, Any], arrays: Mapping[str, Array]) -> State:
+    head = {**record["head"], **{name: tuple(record["head"][name]) for name in ("classes", "metrics", "by")}}
     head["lenses"] = {name: tuple(pair) for name, pair in head["lenses"].items()}
-    state_head, facts = Head(**head), Facts(**told["facts"])
-    parts = tuple(Part(**part) for part in told["parts"])
+    state_head, facts = Head(**head), Facts(**record["facts"])
+    files = tuple(Part(**part) for part in record["parts"])
     k = len(state_head.classes)
-    if told["deals"] is None:
+    if record["deals"] is None:
         rows = _rows("rows/", arrays, state_head)
         ids = rows.ids if state_head.key else rows.ids.astype(np.int64)
-        return State.of_rows(state_head, parts, rows._replace(ids=ids))
+        return State.of_rows(state_head, files, rows._replace(ids=ids))
     body = Body(state_head)
-    body.sample = None if told["below"] is None else _sample(told["below"], arrays, state_head)
-    body.sums = _groups(told["deals"], arrays, k)
-    for lens in told["cells"]:
+    body.sample = None if record["below"] is None else _sample(record["below"], arrays, state_head)
+    body.sums = _groups(record["deals"], arrays, k)
+    for lens in record["cells"]:
         body.cells[lens] = ScoreCells.of_arrays(_under(f"cells/{lens}/", arrays))
     bins = {}
-    for m in told["bins"]:
+    for m in record["bins"]:
         count, *sums = (_shaped(arrays[f"bins/{m}/{name}"], k, m) for name in BINS)
         bins[m] = Bins(count.astype(np.int64), *(values.astype(np.float64) for values in sums))
-    return State(state_head, parts, facts, bins, body)
+    return State(state_head, files, facts, bins, body)
 
 
 def _rows(place: str, arrays: Mapping[str, Array], head: Head) -> Rows:

@@ -30,9 +30,7 @@ def save_watch(watched: Mapping[str, Any], streams: Streams, path: str | Path) -
     InputError
         If it cannot be written there.
     """
-    every = [
-        {"value": value, "periods": [vars(one) for one in periods]} for value, periods in streams.items()
-    ]
+    every = [{"value": value, "periods": [vars(p) for p in periods]} for value, periods in streams.items()]
     document = json_value({"watched": watched, "streams": every})
     with atomic_path(path) as temporary:
         head = {"schema": SCHEMA, "calcli": __version__}
@@ -58,9 +56,7 @@ def load_watch(path: str | Path, watched: Mapping[str, Any]) -> Streams:
     with naming_faults(f"{file} is damaged ({SAID}); begin it again, or copy it again"):
         if document["crc32"] != checksum({name: document[name] for name in ("watched", "streams")}):
             raise ValueError("it does not have its checksum")
-        streams = {
-            one["value"]: [_period(period) for period in one["periods"]] for one in document["streams"]
-        }
+        streams = {s["value"]: [_period(period) for period in s["periods"]] for s in document["streams"]}
         before, now = document["watched"], json_value(dict(watched))
         changed = next((name for name in now if before[name] != now[name]), None)
     if changed is not None:

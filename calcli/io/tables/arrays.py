@@ -187,7 +187,7 @@ def class_axis(
         )
         raise Question(
             [{"class_axis": axis} for axis in fitting],
-            lambda offers, shown: question + "; ".join(map(shown, offers)),
+            lambda offers, command: question + "; ".join(map(command, offers)),
         )
     return fitting[0] if fitting else axes - 1
 

@@ -54,7 +54,7 @@ class Labels:
     @property
     def names(self) -> tuple[str, ...] | None:
         """The distinct labels if they are text, else None."""
-        return tuple(one for one in self.values if isinstance(one, str)) if self.meaning == "text" else None
+        return tuple(v for v in self.values if isinstance(v, str)) if self.meaning == "text" else None
 
     @property
     def plain(self) -> tuple[str, ...]:
@@ -75,7 +75,7 @@ class Labels:
     def missing(self, classes: Sequence[str] = ()) -> NDArray[np.bool_]:
         """Return (N,) which rows have none, or text that says so and is not among `classes`."""
         words = missing_words(classes)
-        gone = [one is None or (isinstance(one, str) and one.strip().lower() in words) for one in self.values]
+        gone = [v is None or (isinstance(v, str) and v.strip().lower() in words) for v in self.values]
         return np.array(gone, np.bool_)[self.codes]
 
     def are(self, wanted: Sequence[str]) -> NDArray[np.bool_]:

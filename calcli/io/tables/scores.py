@@ -62,9 +62,9 @@ class TableScores(StoredScores):
         """Return the scores in the same columns of another table."""
         return replace(self, table=table)
 
-    def kept(self, kept: NDArray[np.bool_]) -> Self:
+    def kept(self, mask: NDArray[np.bool_]) -> Self:
         """Return some rows, without looking at the others."""
-        return self.within(kept_rows(self.table, kept))
+        return self.within(kept_rows(self.table, mask))
 
     def missing(self) -> NDArray[np.bool_]:
         """Return (N,) in which rows a score is missing."""

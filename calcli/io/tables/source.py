@@ -61,9 +61,9 @@ class StoredScores(ABC):
             return np.zeros(self.shape[0], np.bool_)
         return np.concatenate([np.isnan(block).any(axis=1) for block in self.blocks(BLOCK_ROWS)])
 
-    def kept(self, kept: NDArray[np.bool_]) -> StoredScores:
+    def kept(self, mask: NDArray[np.bool_]) -> StoredScores:
         """Return some rows."""
-        return SomeScores((self,), kept)
+        return SomeScores((self,), mask)
 
 
 class HeldScores(Held, StoredScores):
@@ -233,15 +233,15 @@ class Source:
     questions: str = ""
     identity: str = ""
 
-    def kept(self, kept: NDArray[np.bool_], notes: Sequence[str] = (), doubts: Sequence[str] = ()) -> Source:
+    def kept(self, mask: NDArray[np.bool_], notes: Sequence[str] = (), doubts: Sequence[str] = ()) -> Source:
         """Return some of the (N,) rows, with sentences for the user."""
         return replace(
             self,
-            place=KeptPlace.of(self.place, kept),
-            scores=self.scores.kept(kept),
-            labels=None if self.labels is None else self.labels.kept(kept),
-            weights=None if self.weights is None else self.weights[kept],
-            columns=self.columns.kept(kept),
+            place=KeptPlace.of(self.place, mask),
+            scores=self.scores.kept(mask),
+            labels=None if self.labels is None else self.labels.kept(mask),
+            weights=None if self.weights is None else self.weights[mask],
+            columns=self.columns.kept(mask),
             notes=(*self.notes, *notes),
             doubts=(*self.doubts, *doubts),
         )
@@ -373,7 +373,7 @@ def _long_axes(shape: Shape) -> Shape:
     return tuple(size for size in shape if size != 1)
 
 
-def without_rows(found: Source, options: ReadOptions) -> Source:
+def without_rows(rows: Source, options: ReadOptions) -> Source:
     """Return what was found without the rows to be left out, with sentences that say how many these are.
 
     What only looks as if it was missing, but is the name of a class, is not.
@@ -383,50 +383,50 @@ def without_rows(found: Source, options: ReadOptions) -> Source:
     InputError
         If no row is left.
     """
-    answers = found.classes == WRONG_RIGHT
-    if found.outcomes:  # which are without those that are missing
-        return found if answers or not options.ignore_label else _without_labels(found, options.ignore_label)
-    class_names = () if answers else options.named(found.classes)
+    answers = rows.classes == WRONG_RIGHT
+    if rows.outcomes:  # which are without those that are missing
+        return rows if answers or not options.ignore_label else _without_labels(rows, options.ignore_label)
+    class_names = () if answers else options.named(rows.classes)
     if options.drop_missing:
-        found = _without_missing(found, class_names)
+        rows = _without_missing(rows, class_names)
     if options.ignore_label:
-        found = _without_labels(found, options.ignore_label)
-    if found.labels is None or options.limit is None:
-        return found
-    behind = found.labels.missing(class_names)
+        rows = _without_labels(rows, options.ignore_label)
+    if rows.labels is None or options.limit is None:
+        return rows
+    behind = rows.labels.missing(class_names)
     behind[: options.limit] = False
     if not behind.any():
-        return found
+        return rows
     counted = f"{np.count_nonzero(behind):,} without a label were passed over"
-    return found.kept(~behind, (f"behind the first {options.limit:,} rows {counted}",))
+    return rows.kept(~behind, (f"behind the first {options.limit:,} rows {counted}",))
 
 
 def _without_missing(source: Source, classes: tuple[str, ...]) -> Source:
     complete = ~source.scores.missing()
     if source.labels is not None:
         complete &= ~source.labels.missing(classes)
-    rows, left = len(complete), int(np.count_nonzero(complete))
-    if not left:
+    rows, n_left = len(complete), int(np.count_nonzero(complete))
+    if not n_left:
         raise InputError(f"{source.place.name}: in all {rows:,} rows something is missing")
     note = "no score, confidence or label is missing; --drop-missing left out nothing"
-    if left < rows:
-        note = f"{rows - left:,} of {rows:,} rows, in which something is missing, were left out, as asked"
+    if n_left < rows:
+        note = f"{rows - n_left:,} of {rows:,} rows, in which something is missing, were left out, as asked"
     return source.kept(complete, (note,))
 
 
 def _without_labels(source: Source, ignored: tuple[str, ...]) -> Source:
     assert source.labels is not None
-    kept, which = ~source.labels.are(ignored), listed(list(ignored))
-    rows, remaining = len(kept), int(np.count_nonzero(kept))
+    is_kept, which = ~source.labels.are(ignored), listed(list(ignored))
+    rows, remaining = len(is_kept), int(np.count_nonzero(is_kept))
     if not remaining:
         raise InputError(f"{source.place.name}: all {rows:,} labels are to be ignored ({which})")
-    there = {str(value).strip() for value in source.labels.kept(~kept).values}
+    there = {str(value).strip() for value in source.labels.kept(~is_kept).values}
     gone = [label for label in ignored if label.strip() not in there]
     note = (
         f"{rows - remaining:,} of {rows:,} rows have a label to ignore ({which}) and are left out, as asked"
     )
     return source.kept(
-        kept,
+        is_kept,
         (note,) if remaining < rows else (),
         (f"no row has a label to be ignored ({listed(gone)})",) if gone else (),
     )

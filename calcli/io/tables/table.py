@@ -104,7 +104,7 @@ class Table(Contents):
         """Return one whole column as a pyarrow.ChunkedArray."""
         kind = self.schema.field(name).type
         columns = (batch.column(0) for batch in self.batches([name]))
-        return pa.chunked_array([of_joined_type(one, kind, self.place.name, name) for one in columns], kind)
+        return pa.chunked_array([of_joined_type(c, kind, self.place.name, name) for c in columns], kind)
 
     def beside(self, values: Mapping[str, str]) -> Table:
         """Return the table with columns that have one value, where it has none of their names."""
@@ -235,7 +235,7 @@ def _as_written(
         yield pa.RecordBatch.from_arrays([arrays[name] for name in columns], names=list(columns))
 
 
-def joined(parts: Sequence[Table]) -> Table:
+def joined(tables: Sequence[Table]) -> Table:
     """Put tables one after the other.
 
     Raises
@@ -243,10 +243,10 @@ def joined(parts: Sequence[Table]) -> Table:
     InputError
         If they do not have the same columns, of types that go together.
     """
-    table = parts[0]
-    if len(parts) == 1:
+    table = tables[0]
+    if len(tables) == 1:
         return table
-    for part in parts:
+    for part in tables:
         refuse_duplicates(part.schema.names, part.place.name)
         different = set(table.schema.names) ^ set(part.schema.names)
         if different:
@@ -255,19 +255,19 @@ def joined(parts: Sequence[Table]) -> Table:
                 f"{listed(sorted(different))} in one only; parts of one data set must be alike; without "
                 "--concat files are evaluated one by one"
             )
-    parts = _with_text_alike(parts)
+    tables = _with_text_alike(tables)
     try:
         schema = pa.schema(
-            [_number_of_all(field, parts) for field in joined_schema([part.schema for part in parts])],
-            joined_metadata([(part.place.name, part.schema) for part in parts]),
+            [_number_of_all(field, tables) for field in joined_schema([part.schema for part in tables])],
+            joined_metadata([(part.place.name, part.schema) for part in tables]),
         )
     except pa.ArrowException as error:
         raise InputError(
-            f"{table.place.name} and the {len(parts) - 1} files joined to it have columns of different "
+            f"{table.place.name} and the {len(tables) - 1} files joined to it have columns of different "
             f"types: {' '.join(str(error).split())}; parts of one data set must be alike"
         ) from error
-    texts = [part.text or _spelled(part) for part in parts] if any(part.text for part in parts) else []
-    return replace(_joined(parts, schema), text=_joined_texts(texts) if texts else None)
+    texts = [part.text or _spelled(part) for part in tables] if any(part.text for part in tables) else []
+    return replace(_joined(tables, schema), text=_joined_texts(texts) if texts else None)
 
 
 def _number_of_all(field: Any, tables: Sequence[Table]) -> Any:
@@ -290,10 +290,8 @@ def _each(
 
 def _with_text_alike(tables: Sequence[Table]) -> list[Table]:
     """Return parts as they are written where others hold text."""
-    texts = {one.name for part in tables for one in part.schema if holds_of(one.type) == "text"}
-    return [
-        written(part, [one for one in part.columns if one in texts]) if part.text else part for part in tables
-    ]
+    texts = {field.name for part in tables for field in part.schema if holds_of(field.type) == "text"}
+    return [written(part, [c for c in part.columns if c in texts]) if part.text else part for part in tables]
 
 
 def _spelled(table: Table) -> Table:
@@ -306,10 +304,10 @@ def _digits(column: Any, row: Row) -> Any:
     return column.cast(pa.string())
 
 
-def _joined_texts(parts: Sequence[Table]) -> Table:
+def _joined_texts(tabs: Sequence[Table]) -> Table:
     """Return the columns that are text in all parts, one after the other."""
-    texts = [{one.name for one in part.schema if pa.types.is_string(one.type)} for part in parts]
-    return _joined(parts, pa.schema([one for one in parts[0].schema if one.name in set.intersection(*texts)]))
+    texts = [{field.name for field in part.schema if pa.types.is_string(field.type)} for part in tabs]
+    return _joined(tabs, pa.schema([f for f in tabs[0].schema if f.name in set.intersection(*texts)]))
 
 
 def refuse_duplicates(names: Sequence[str], name: str) -> None:

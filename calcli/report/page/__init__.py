@@ -81,30 +81,30 @@ class Figures(Shown):
         return {"systems": list(self.systems)}
 
 
-def page_text(shown: Shown) -> str:
+def page_text(report: Shown) -> str:
     """Return results as a page of HTML.
 
     The first figure stands beside the headline and the first table, if these are of one system.
     """
-    pictures = shown.pictures()
+    pictures = report.pictures()
     script, style = _part("page.js"), _part("page.css")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     policy = (
         f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; img-src data:; "
         "base-uri 'none'; form-action 'none'"
     )
-    tables, head = [table for table in shown.tables() if table.on_pages], shown.headline()
-    first = pictures[:1] if tables and len(head.systems) < 2 else ()
-    albums = _albums(pictures[len(first) :])
+    tables, head = [table for table in report.tables() if table.on_pages], report.headline()
+    lead = pictures[:1] if tables and len(head.systems) < 2 else ()
+    albums = _albums(pictures[len(lead) :])
     titles = [table.title for table in tables] + list(albums)
     names = _names(titles)
     sections = [_section(name, table, head.systems) for name, table in zip(names, tables, strict=False)]
-    beside = [*map(_figure, first), *sections[: len(first)]]
+    opening = [*map(_figure, lead), *sections[: len(lead)]]
     body = [
-        f"<header>{_headline(shown.title, head)}{''.join(beside)}</header>",
-        *_contents(names[len(first) :], titles[len(first) :]),
+        f"<header>{_headline(report.title, head)}{''.join(opening)}</header>",
+        *_contents(names[len(lead) :], titles[len(lead) :]),
         *_switches(head.systems),
-        *sections[len(first) :],
+        *sections[len(lead) :],
         *(_album(name, *album) for name, album in zip(names[len(tables) :], albums.items(), strict=True)),
     ]
     return (
@@ -112,15 +112,15 @@ def page_text(shown: Shown) -> str:
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<meta name="color-scheme" content="light dark">\n'
-        f"<title>{_text(shown.title)}</title>\n<style>\n{style}</style>\n</head>\n<body>\n"
+        f"<title>{_text(report.title)}</title>\n<style>\n{style}</style>\n</head>\n<body>\n"
         "<main>\n" + "\n".join(body) + "\n</main>\n"
         f"<footer>calcli {__version__}</footer>\n<script>{script}</script>\n</body>\n</html>\n"
     )
 
 
-def fragment(shown: Shown) -> str:
+def fragment(report: Shown) -> str:
     """Return the tables of results as a piece of HTML, for notebooks."""
-    tables = shown.tables()
+    tables = report.tables()
     names = _names([table.title for table in tables])
     return "".join(_section(name, table, ()) for name, table in zip(names, tables, strict=True))
 
@@ -219,8 +219,8 @@ def _album(name: str, title: str, pictures: Sequence[Picture]) -> str:
 
 
 def _figure(picture: Picture) -> str:
-    title, rest = _text(picture.title), _text(picture.caption.removeprefix(picture.title))
-    caption = f"<b>{title}</b>{rest}" if rest[:1] in " ," else f"<b>{title}.</b> {rest}"
+    title, text = _text(picture.title), _text(picture.caption.removeprefix(picture.title))
+    caption = f"<b>{title}</b>{text}" if text[:1] in " ," else f"<b>{title}.</b> {text}"
     return f"<figure>{picture.svg}<figcaption>{caption}</figcaption></figure>"
 
 
@@ -230,10 +230,10 @@ def _of(system: str) -> str:
 
 def _text(text: str) -> str:
     """Return text that a page shows as it is, control characters as their pictures."""
-    shown = "".join(
+    visible = "".join(
         chr(0x2400 + ord(sign)) if ord(sign) < 32 else sign for sign in " ".join(text.splitlines())
     )
-    return escape(shown.encode("utf-8", "replace").decode("utf-8"))
+    return escape(visible.encode("utf-8", "replace").decode("utf-8"))
 
 
 def _sentence(text: str) -> str:

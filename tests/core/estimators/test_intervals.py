@@ -205,8 +205,8 @@ def test_an_interval_that_holds_is_within_the_ends_and_holds_the_value(shares, l
 
 def test_no_interval_is_wider_than_one_that_holds():
     spread, held = of_mean(np.random.default_rng(9).exponential(size=30)).spread, Interval(0.9, 1.1, 0.95)
-    assert spread.judged(0.95, held=held) == (held, "")
-    assert of_mean(np.ones(9)).spread.judged(0.95, held=held) == (held, "")
+    assert spread.judged(0.95, bounded=held) == (held, "")
+    assert of_mean(np.ones(9)).spread.judged(0.95, bounded=held) == (held, "")
 
 
 def test_the_contrast_of_pairs_is_the_paired_t_test():

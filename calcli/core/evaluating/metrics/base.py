@@ -33,25 +33,25 @@ def signature(metric: Measure, measured: Measurements, settings: Settings, *repe
         Resamples, draws and the like, as `key:value`.
     """
     rows, classes = measured.predictions.scores.shape
-    used, outcomes = metric.used, f"k:{classes}"
+    arguments, outcomes = metric.used, f"k:{classes}"
     if metric.lens:
-        used |= {"lens": measured.predictions.resolve_lens(metric.lens)}
+        arguments |= {"lens": measured.predictions.resolve_lens(metric.lens)}
     if measured.predictions.of_answers:
-        used |= {"lens": "confidence"} if metric.lens else {}
+        arguments |= {"lens": "confidence"} if metric.lens else {}
         outcomes = "outcome:right"
-    parts = [metric.entry.name, *(f"{key}:{written(value)}" for key, value in used.items())]
+    fields = [metric.entry.name, *(f"{key}:{written(value)}" for key, value in arguments.items())]
     sampled = [] if measured.of_rows is None else [f"rows:{rows}"]
-    parts += [f"n:{measured.of_rows or rows}", *sampled, outcomes, f"dtype:{measured.dtype}"]
+    fields += [f"n:{measured.of_rows or rows}", *sampled, outcomes, f"dtype:{measured.dtype}"]
     needs = metric.needs(Pass(measured.predictions, measured.settings)) if measured.of_cells else ()
     if not metric.is_class_wise and any(isinstance(need, Scores) for need in needs):
-        parts.append("cells")
+        fields.append("cells")
     if measured.state.head.weighted:
-        parts.append("weighted")
+        fields.append("weighted")
     if settings.cluster is not None:
-        parts.append(f"cluster:{settings.cluster}")
+        fields.append(f"cluster:{settings.cluster}")
     if settings.clip and metric.is_clipped:
-        parts.append(f"clip:{settings.clip:g}")
-    return "|".join([*parts, *repeats, f"seed:{settings.seed}", f"version:{__version__}"])
+        fields.append(f"clip:{settings.clip:g}")
+    return "|".join([*fields, *repeats, f"seed:{settings.seed}", f"version:{__version__}"])
 
 
 Calls = Sequence[Measure]
@@ -132,10 +132,10 @@ class Pair:
 
     def telling(self, metric: Measure) -> Pair:
         """Return the pair itself, or the samples that tell a metric, which are paired if their rows are."""
-        both = self.baseline.telling(metric), self.candidate.telling(metric)
-        first, second = (one.hashes for one in both)
+        sides = self.baseline.telling(metric), self.candidate.telling(metric)
+        first, second = (side.hashes for side in sides)
         same = first is second or (first is not None and second is not None and np.array_equal(first, second))
-        return Pair(*both, self.settings, self.paired and same)
+        return Pair(*sides, self.settings, self.paired and same)
 
 
 def loss(score: str, rule: ScoringRule, settings: Settings) -> Mean:
@@ -144,12 +144,12 @@ def loss(score: str, rule: ScoringRule, settings: Settings) -> Mean:
 
 
 def judged(
-    spread: Spread | None, value: float, settings: Settings, held: Interval | None = None
+    spread: Spread | None, value: float, settings: Settings, bounded: Interval | None = None
 ) -> tuple[Interval | None, str]:
     """Return the interval of a metric, or why there is none; neither for an undefined value."""
     unit = "row" if settings.cluster is None else "cluster"
     if spread is not None:
-        return spread.judged(settings.level, unit, held)
+        return spread.judged(settings.level, unit, bounded)
     if math.isnan(value):
         return None, ""
     return None, INFINITE if math.isinf(value) else carried_by(0, unit)

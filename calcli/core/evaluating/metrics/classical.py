@@ -34,8 +34,8 @@ def _rows(measured: Measurements, settings: Settings) -> OfTwo:
         counts = weights > 0  # others would hide that the rest have one outcome or one score only
         score, outcome, log_odds, weights = (values[counts] for values in (score, outcome, log_odds, weights))
         units = units.among(counts)
-    given = measured.predictions.priors is not None
-    return OfTwo(score, outcome, log_odds, weights, units, given, settings.clip)
+    at_priors = measured.predictions.priors is not None
+    return OfTwo(score, outcome, log_odds, weights, units, at_priors, settings.clip)
 
 
 class Classical(Measure):
@@ -57,7 +57,7 @@ class Estimated(Classical, ABC):
     def coefficient(self, rows: OfTwo) -> Coefficient:
         """Return it with its standard error."""
 
-    def estimate(self, measured: Measurements, settings: Settings, beside: Calls = ()) -> Estimate:
+    def estimate(self, measured: Measurements, settings: Settings, metrics: Calls = ()) -> Estimate:
         """Return it with its interval."""
         rows = _rows(measured, settings)
         coefficient, interval, reason = self.coefficient(rows), None, ""
@@ -119,7 +119,7 @@ class SpiegelhalterZ(Classical):
     Misses: errors that leave the Brier score as predicted; its p-value tests calibration as a whole
     """
 
-    def estimate(self, measured: Measurements, settings: Settings, beside: Calls = ()) -> Estimate:
+    def estimate(self, measured: Measurements, settings: Settings, metrics: Calls = ()) -> Estimate:
         """Return it with its test, where rows neither depend on each other nor weigh by their outcomes."""
         test = _test(_rows(measured, settings))
         untested = not settings.draws_outcomes or math.isnan(test.z)

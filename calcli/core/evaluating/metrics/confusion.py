@@ -168,7 +168,7 @@ def _cost(label: Array, predicted: Array, power: int) -> Doubles:
 
 
 def _predicted(block: Block) -> Array:
-    return block.kept("predicted", lambda one: one.predicted)
+    return block.kept("predicted", lambda rows: rows.predicted)
 
 
 def _disagreement(block: Block, power: int) -> Array:

@@ -61,15 +61,15 @@ class CalibrationError(Measure, ABC):
         return None, ""
 
     @abstractmethod
-    def tested(self, measured: Measurements, settings: Settings, beside: Calls) -> TestedError:
+    def tested(self, measured: Measurements, settings: Settings, metrics: Calls) -> TestedError:
         """Return the error and, if there are draws, its distribution if calibrated; see `estimate`."""
 
-    def estimate(self, measured: Measurements, settings: Settings, beside: Calls = ()) -> Estimate:
+    def estimate(self, measured: Measurements, settings: Settings, metrics: Calls = ()) -> Estimate:
         """Return the error beside what it would be if calibrated."""
-        value, null, parts, bins = self.tested(measured, settings, beside)
+        value, null, terms, bins = self.tested(measured, settings, metrics)
         line = signature(self, measured, settings, f"draws:{settings.draws}")
         interval, reason = self._interval(measured, settings)
-        return Estimate(self, value, line, interval, reason, null, parts=parts, bins=bins)
+        return Estimate(self, value, line, interval, reason, null, parts=terms, bins=bins)
 
     def scalar_problem(self, measured: Measurements) -> Problem:
         """Return the scores of the lens, in the region."""
@@ -146,7 +146,7 @@ class OneDimensional(CalibrationError, ABC):
         bins = self.arguments["bins"]
         return class_sums(bins, of.rows, of.settings)
 
-    def tested(self, measured: Measurements, settings: Settings, beside: Calls) -> TestedError:
+    def tested(self, measured: Measurements, settings: Settings, metrics: Calls) -> TestedError:
         """Return the error, tested on the same simulated outcomes as others of its lens and region.
 
         It is nan where there are no rows in its region; class-wise errors are tested only if
@@ -160,10 +160,8 @@ class OneDimensional(CalibrationError, ABC):
         value, null = self.value(problem), None
         if settings.draws:
             seen = self.lens, self.region
-            others = [
-                one for one in beside if isinstance(one, OneDimensional) and (one.lens, one.region) == seen
-            ]
-            same = others if self in others else [self]
+            similar = [m for m in metrics if isinstance(m, OneDimensional) and (m.lens, m.region) == seen]
+            same = similar if self in similar else [self]
             nulls = measured.once(
                 ("nulls", settings.draws, *map(str, same)),
                 lambda: null_distributions(problem, same, settings.draws, _rng(settings)),
@@ -222,7 +220,7 @@ class OfVectors(CalibrationError, ABC):
         """Return the rows through the lens."""
         return (through(self.lens, of.rows, of.settings, each=True),)
 
-    def tested(self, measured: Measurements, settings: Settings, beside: Calls) -> TestedError:
+    def tested(self, measured: Measurements, settings: Settings, metrics: Calls) -> TestedError:
         """Return the error with its bins."""
         return _of_vectors(measured, self, settings)
 
@@ -244,14 +242,14 @@ def null_distributions(
     Outcomes are drawn from the scores and summed between the cuts of each error; errors with few cuts share
     the draws.
     """
-    here, known = rng.bit_generator.state, [error.limit(problem) for error in errors]
-    drawing = [error for error, limit in zip(errors, known, strict=True) if limit is None]
-    filled = {one: distinct(one.cuts(problem)) for one in drawing}
+    start, limits = rng.bit_generator.state, [error.limit(problem) for error in errors]
+    drawing = [error for error, limit in zip(errors, limits, strict=True) if limit is None]
+    filled = {drawn_error: distinct(drawn_error.cuts(problem)) for drawn_error in drawing}
     few = {cuts.tobytes(): cuts for cuts in filled.values() if draws * len(cuts) <= HELD}
     shared = dict(zip(few, outcome_sums(problem, [*few.values()], draws, rng), strict=True)) if few else {}
 
     def null(error: OneDimensional) -> Null:
-        rng.bit_generator.state = here
+        rng.bit_generator.state = start
         of_error, cuts = filled[error], error.cuts(problem)
         places, observed = np.searchsorted(of_error, cuts), problem.binned(cuts)
         sums = (
@@ -262,17 +260,17 @@ def null_distributions(
                 for size in batch_sizes(draws, len(of_error), HELD)
             )
         )
-        drawn = [
+        simulated = [
             error.of(problem, replace(observed, outcome=segment_sums(sum_[batch], places)))
             for sum_ in sums
             for batch in batches(len(sum_), len(places), HELD)
         ]
-        return compare(float(error.of(problem, observed)), np.concatenate(drawn), error.rounding)
+        return compare(float(error.of(problem, observed)), np.concatenate(simulated), error.rounding)
 
-    return [null(error) if limit is None else limit for error, limit in zip(errors, known, strict=True)]
+    return [null(error) if limit is None else limit for error, limit in zip(errors, limits, strict=True)]
 
 
-def parted(measure: Measure, said: str, min_rows: int) -> Binning:
+def parted(measure: Measure, text: str, min_rows: int) -> Binning:
     """Return the binning that an argument says: a name, or edges.
 
     Raises
@@ -280,20 +278,20 @@ def parted(measure: Measure, said: str, min_rows: int) -> Binning:
     UsageError
         If it is neither.
     """
-    if said == RECURSIVE:
+    if text == RECURSIVE:
         return Recursive(min_rows)
-    if said in get_args(NamedBinning):
-        return cast(NamedBinning, said)
-    known = [*get_args(NamedBinning), RECURSIVE]
+    if text in get_args(NamedBinning):
+        return cast(NamedBinning, text)
+    names = [*get_args(NamedBinning), RECURSIVE]
     try:
-        edges = tuple(map(float, said.split("/")))
+        edges = tuple(map(float, text.split("/")))
     except ValueError:
         edges = ()
     if len(edges) < 2 or edges[0] != 0 or edges[-1] != 1 or not all(a < b for a, b in pairwise(edges)):
-        nearest = nearest_name(said, known)
+        nearest = nearest_name(text, names)
         raise UsageError(
-            f"{measure}: binning must be one of {', '.join(known)}, or edges that ascend from 0 to 1 such as "
-            f"0/0.5/0.9/1, not {said!r}{nearest}"
+            f"{measure}: binning must be one of {', '.join(names)}, or edges that ascend from 0 to 1 such as "
+            f"0/0.5/0.9/1, not {text!r}{nearest}"
         )
     return edges
 
@@ -323,8 +321,8 @@ def class_wise_null(
     rng
         Source of chance.
     """
-    drawn = simulated_class_errors(measured, estimator, draws, rng)
-    return compare(value, class_wise_error(drawn, over))
+    simulated = simulated_class_errors(measured, estimator, draws, rng)
+    return compare(value, class_wise_error(simulated, over))
 
 
 def simulated_class_errors(
@@ -396,11 +394,11 @@ def _of_vectors(measured: Measurements, metric: OfVectors, settings: Settings) -
 
 def _shown(bins: Bins, metric: Measure, measured: Measurements) -> VectorBins:
     """Return the bins that have weight, their outcomes by the names of classes and groups."""
-    kept = bins.weight > 0
-    weight = bins.weight[kept]
-    means = ((table[:, kept] / weight).T for table in (bins.score, bins.outcome))
+    filled = bins.weight > 0
+    weight = bins.weight[filled]
+    means = ((table[:, filled] / weight).T for table in (bins.score, bins.outcome))
     names = measured.outcomes_of(metric.lens, len(bins.score))
-    return VectorBins(names, bins.count[kept], weight / weight.sum(), *means)
+    return VectorBins(names, bins.count[filled], weight / weight.sum(), *means)
 
 
 def _class_wise(
@@ -412,11 +410,11 @@ def _class_wise(
         errors = estimator.of_sums(measured.class_bins(estimator.arguments["bins"]))
     else:
         errors = np.array([estimator.value(problem) for problem in measured.class_problems()])
-    value, parts = float(class_wise_error(errors, metric.over_classes)), dict[str, float]()
+    value, details = float(class_wise_error(errors, metric.over_classes)), dict[str, float]()
     if metric.over_classes == "sum":
-        parts["absent_classes"] = int(np.count_nonzero(measured.rows_by_class == 0))
+        details["absent_classes"] = int(np.count_nonzero(measured.rows_by_class == 0))
     rows = measured.predictions  # of which a sample may not have kept what it takes
     if not (measured.state.provides(all_probs(rows)) and tests_classes(rows, settings)):
-        return TestedError(value, parts=parts)
+        return TestedError(value, parts=details)
     null = class_wise_null(measured, estimator, metric.over_classes, value, settings.draws, _rng(settings))
-    return TestedError(value, null, parts)
+    return TestedError(value, null, details)

@@ -67,17 +67,17 @@ class DrawnSums:
             tile = tile * self._weights[rows, None] * self._weights[columns]
         single = tile.astype(np.float32)
         for number, probs in self._common.items():
-            left, right = (  # 1 - p before it is rounded: near 1 nothing of it would be left
+            x, y = (  # 1 - p before it is rounded: near 1 nothing of it would be left
                 np.subtract(self._labels[side] == number, probs[side, None]).astype(np.float32, copy=False)
                 for side in (rows, columns)
             )
-            self._total += np.einsum("ib,ib->b", left, single @ right)
+            self._total += np.einsum("ib,ib->b", x, single @ y)
         if self._is_other.any():
             self._expected[rows, :-1] += tile @ self._others[columns]
             self._expected[columns, :-1] += tile.T @ self._others[rows]
             for start in range(0, len(self._total), BATCH):
-                drawn = self._labels[:, start : start + BATCH]
-                self._total[start : start + BATCH] += self._look_up(tile, drawn[rows].T, drawn[columns].T)
+                labels = self._labels[:, start : start + BATCH]
+                self._total[start : start + BATCH] += self._look_up(tile, labels[rows].T, labels[columns].T)
 
     def sums(self) -> Doubles:
         """Return the (B,) sums."""
@@ -87,15 +87,15 @@ class DrawnSums:
         constant = np.vdot(self._expected[:, :-1], self._others) / 2
         return self._factor * (self._total - crossed + constant)
 
-    def _look_up(self, tile: Floats, left: Array, right: Array) -> Doubles:
+    def _look_up(self, tile: Floats, row_labels: Array, column_labels: Array) -> Doubles:
         """Return the sum over pairs of the same uncommon class, given (B, rows) and (B, columns) labels."""
-        draws, size = len(left), len(self._is_other)
-        first = np.arange(draws)[:, None] * size
-        order = np.argsort(right, axis=1, kind="stable")
-        count = np.bincount((right + first).ravel(), minlength=draws * size)
+        draws, size = len(row_labels), len(self._is_other)
+        offset = np.arange(draws)[:, None] * size
+        order = np.argsort(column_labels, axis=1, kind="stable")
+        count = np.bincount((column_labels + offset).ravel(), minlength=draws * size)
         start = np.cumsum(count) - count
-        draw, row = np.nonzero(self._is_other[left])
-        key = left[draw, row] + draw * size
+        draw, row = np.nonzero(self._is_other[row_labels])
+        key = row_labels[draw, row] + draw * size
         partners = count[key]
         # the partners of each row are neighbours in the order of the labels
         ends = np.cumsum(partners)
@@ -128,14 +128,14 @@ class DisjointPairs:
         cls, probs: Floats, kernel: Kernel, rng: np.random.Generator, weights: Floats | None = None
     ) -> DisjointPairs:
         """Return random pairs of rows with (N, K) probabilities and (N,) weights."""
-        left, right = rng.permutation(len(probs))[: len(probs) // 2 * 2].reshape(-1, 2).T
-        factor = np.empty(len(left))
-        for part in batches(len(left), probs.shape[1], TERMS):
-            factor[part] = kernel(probs[left[part], None], probs[right[part], None])[:, 0, 0]
+        x, y = rng.permutation(len(probs))[: len(probs) // 2 * 2].reshape(-1, 2).T
+        factor = np.empty(len(x))
+        for part in batches(len(x), probs.shape[1], TERMS):
+            factor[part] = kernel(probs[x[part], None], probs[y[part], None])[:, 0, 0]
         if weights is None:
-            return cls(left, right, factor, float(len(left)))
-        weight = weights[left] * weights[right]
-        return cls(left, right, factor * weight, float(weight.sum()))
+            return cls(x, y, factor, float(len(x)))
+        weight = weights[x] * weights[y]
+        return cls(x, y, factor * weight, float(weight.sum()))
 
     def error(self, probs: Floats, labels: Array) -> float:
         """Return the mean term of the pairs."""
@@ -148,12 +148,12 @@ class DisjointPairs:
     def _errors(self, probs: Floats, labels_of: Callable[[Positions], Array], draws: int) -> Doubles:
         total = np.zeros(draws)
         for part in batches(len(self.left), max(draws, probs.shape[1]), TERMS):
-            left, right = self.left[part], self.right[part]
-            one, other = labels_of(left), labels_of(right)
-            terms = (one == other).astype(np.float64)
-            terms -= np.take_along_axis(probs[left], other, 1)
-            terms -= np.take_along_axis(probs[right], one, 1)
-            terms += np.vecdot(probs[left], probs[right])[:, None]
+            x, y = self.left[part], self.right[part]
+            x_labels, y_labels = labels_of(x), labels_of(y)
+            terms = (x_labels == y_labels).astype(np.float64)
+            terms -= np.take_along_axis(probs[x], y_labels, 1)
+            terms -= np.take_along_axis(probs[y], x_labels, 1)
+            terms += np.vecdot(probs[x], probs[y])[:, None]
             total += self.factor[part] @ terms
         return total / self.weight
 
@@ -193,9 +193,9 @@ class LaplacianKernel:
     distance: KernelDistance
     width: float
 
-    def __call__(self, left: Floats, right: Floats) -> Floats:
+    def __call__(self, x: Floats, y: Floats) -> Floats:
         """Return (..., n, m) values for (..., n, K) and (..., m, K) probabilities that sum to one."""
-        apart = distances(left, right, self.distance)
+        apart = distances(x, y, self.distance)
         apart *= -1 / self.width
         return np.exp(apart, out=apart)
 
@@ -229,20 +229,20 @@ class KernelError(OfVectors):
         return skce(probs, labels, kernel, weights), None, None
 
 
-def distances(left: Floats, right: Floats, distance: KernelDistance) -> Floats:
+def distances(x: Floats, y: Floats, distance: KernelDistance) -> Floats:
     """Return (..., n, m) distances between (..., n, K) and (..., m, K) probabilities that sum to one."""
     if distance == "euclidean":
-        apart = left @ np.swapaxes(right, -1, -2)
+        apart = x @ np.swapaxes(y, -1, -2)
         apart *= -2
-        apart += np.vecdot(left, left)[..., :, None]
-        apart += np.vecdot(right, right)[..., None, :]
+        apart += np.vecdot(x, x)[..., :, None]
+        apart += np.vecdot(y, y)[..., None, :]
         return np.sqrt(np.maximum(apart, 0, out=apart), out=apart)
     # half of sum |a - b| is 1 - sum min(a, b) where both sum to one: two passes instead of three
-    apart = np.ones((*left.shape[:-1], right.shape[-2]), left.dtype)
+    apart = np.ones((*x.shape[:-1], y.shape[-2]), x.dtype)
     smaller = np.empty_like(apart)
-    for k in range(left.shape[-1]):
-        row = np.ascontiguousarray(right[..., k])[..., None, :]
-        apart -= np.minimum(left[..., k, None], row, out=smaller)
+    for k in range(x.shape[-1]):
+        row = np.ascontiguousarray(y[..., k])[..., None, :]
+        apart -= np.minimum(x[..., k, None], row, out=smaller)
     return np.maximum(apart, 0, out=apart)
 
 
@@ -311,12 +311,12 @@ def skce_test(
         Source of chance.
     """
     residuals = _residuals(probs, labels, weights)
-    total, drawn = 0.0, DrawnSums(probs, draws, rng, weights)
+    total, simulated = 0.0, DrawnSums(probs, draws, rng, weights)
     for rows, columns, tile in _tiles(probs, kernel):
         total += _sum(tile, residuals[rows], residuals[columns])
-        drawn.add(rows, columns, tile)
+        simulated.add(rows, columns, tile)
     pairs = _pair_weight(probs, weights)
-    return total / pairs, _compared(total / pairs, drawn.sums() / pairs)
+    return total / pairs, _compared(total / pairs, simulated.sums() / pairs)
 
 
 def skce_blocks(
@@ -370,9 +370,9 @@ def skce_blocks_test(
     return value, _compared(value, pairs.drawn_errors(probs, draws, rngs[1]))
 
 
-def _compared(value: float, drawn: Doubles) -> Null:
+def _compared(value: float, simulated: Doubles) -> Null:
     """Compare with equally large draws, up to the rounding of sums in single precision."""
-    return compare(value, drawn, ROUNDING * (float(drawn.std()) + 10 * abs(value)))
+    return compare(value, simulated, ROUNDING * (float(simulated.std()) + 10 * abs(value)))
 
 
 def _residuals(probs: Floats, labels: Array, weights: Floats | None) -> Floats:
@@ -391,9 +391,9 @@ def _pair_weight(probs: Floats, weights: Floats | None) -> float:
     return float(row_weights[1:] @ np.cumsum(row_weights)[:-1])
 
 
-def _sum(tile: Floats, left: Floats, right: Floats) -> float:
+def _sum(tile: Floats, x: Floats, y: Floats) -> float:
     """Return the sum of kernel values times products of residuals."""
-    return float((tile * (left @ right.T)).sum(dtype=np.float64))
+    return float((tile * (x @ y.T)).sum(dtype=np.float64))
 
 
 def _tiles(probs: Floats, kernel: LaplacianKernel) -> Iterator[tuple[slice, slice, Floats]]:

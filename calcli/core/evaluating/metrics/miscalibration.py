@@ -201,10 +201,10 @@ def debiased_square(bins: Bins, shares: NDArray[np.float64]) -> Any:
     -------
     (...) values of at most 1.
     """
-    known = (bins.weight > 0) & (shares < 1)
-    weight = bins.weight[..., known]
-    score, outcome = bins.score[..., known] / weight, bins.outcome[..., known] / weight
-    noise = outcome * (1 - outcome) * shares[known] / (1 - shares[known])
+    estimable = (bins.weight > 0) & (shares < 1)
+    weight = bins.weight[..., estimable]
+    score, outcome = bins.score[..., estimable] / weight, bins.outcome[..., estimable] / weight
+    noise = outcome * (1 - outcome) * shares[estimable] / (1 - shares[estimable])
     return (np.square(outcome - score) - noise) @ (weight / bins.weight.sum())
 
 

@@ -150,7 +150,7 @@ def _of_top(bins: Bins) -> Bins:
     """Return the sums of the predicted class and of all others."""
     top = bins.score.argmax(0)[None]
     likeliest = (np.take_along_axis(table, top, axis=0) for table in (bins.score, bins.outcome))
-    return Bins(bins.count, bins.weight, *(np.concatenate([one, bins.weight - one]) for one in likeliest))
+    return Bins(bins.count, bins.weight, *(np.concatenate([sums, bins.weight - sums]) for sums in likeliest))
 
 
 def cell_partition(points: Floats, bins: int) -> Partition:
@@ -162,14 +162,14 @@ def cell_partition(points: Floats, bins: int) -> Partition:
     """
     kind = np.uint8 if bins <= 2**8 else ">u4"  # bytes in the order of the numbers
     keys = np.empty(points.shape, kind)
-    total, first = np.zeros(len(points), np.intp), np.full(len(points), -1)
+    total, start = np.zeros(len(points), np.intp), np.full(len(points), -1)
     for k, column in enumerate(points.T):
         index = equal_width_index(column, bins)
         keys[:, k] = index
         total += index
-        first[(first < 0) & (index > 0)] = k
-    corner = np.flatnonzero((total == bins) & (first >= 0))
-    keys[corner, first[corner]] -= 1
+        start[(start < 0) & (index > 0)] = k
+    corner = np.flatnonzero((total == bins) & (start >= 0))
+    keys[corner, start[corner]] -= 1
     rows = keys.view(np.dtype((np.void, keys.itemsize * points.shape[1]))).ravel()
     order = np.argsort(rows, kind="stable")
     ends = np.flatnonzero(rows[order][1:] != rows[order][:-1]) + 1
@@ -294,8 +294,8 @@ def miscalibration_null(
     bin_of[partition.order] = np.repeat(np.arange(m), observed.count)
     draws = []
     for size in batch_sizes(resamples, max(len(labels), d * m), DRAWN):
-        drawn = draw_labels(probs, size, rng)
-        cells = (np.arange(size) * d + drawn) * m + bin_of[:, None]
+        simulated = draw_labels(probs, size, rng)
+        cells = (np.arange(size) * d + simulated) * m + bin_of[:, None]
         repeated = None if weights is None else np.repeat(weights, size)
         outcome = np.bincount(cells.ravel(), repeated, size * d * m).reshape(size, d, m).astype(np.float64)
         drawn_bins = Bins(observed.count, observed.weight, observed.score, outcome)

@@ -86,11 +86,11 @@ def binned_parts(metric: Binned, measured: Measurements) -> Numbers:
     else:
         prob, outcome, weights, inside = measured.look(metric.lens).within(metric.region)
         problem = measured.problem(metric.lens)
-        whole = problem.total_weight
+        total = problem.total_weight
         problem = problem.within(*region_ends(metric.region))
         if not problem.total_weight:
             return dict.fromkeys(("score", "calibration", "refinement", "estimated", "remainder"), math.nan)
-        part = problem.total_weight / whole
+        part = problem.total_weight / total
         within = _one_class(metric, problem, rule)
         every = BinnedLosses(part * within.calibration, part * within.refinement)
         score = part * _mean(rule.class_term(losses[inside], prob.astype(np.float64), outcome), weights)
@@ -134,8 +134,8 @@ def _of_vectors(metric: Binned, measured: Measurements, rule: Decomposable) -> N
 def _every_class(metric: Binned, measured: Measurements, rule: Decomposable) -> BinnedLosses:
     if metric.from_sums:
         return binned_losses(measured.class_bins(metric.bins), rule)
-    each = [_one_class(metric, problem, rule) for problem in measured.class_problems()]
-    return BinnedLosses(sum(one.calibration for one in each), sum(one.refinement for one in each))
+    losses = [_one_class(metric, problem, rule) for problem in measured.class_problems()]
+    return BinnedLosses(sum(loss.calibration for loss in losses), sum(loss.refinement for loss in losses))
 
 
 def _one_class(metric: Binned, problem: Problem, rule: Decomposable) -> BinnedLosses:
@@ -194,16 +194,16 @@ class Parts(Measure, ABC):
         """Whether its bias is known."""
         return False
 
-    def estimate(self, measured: Measurements, settings: Settings, beside: Calls = ()) -> Estimate:
+    def estimate(self, measured: Measurements, settings: Settings, metrics: Calls = ()) -> Estimate:
         """Return it with all parts that it stands among."""
-        parts = self.parts(measured)
-        value = parts[self.part]
+        terms = self.parts(measured)
+        value = terms[self.part]
         interval, reason, how = None, "", []
         if self.has_interval and settings.intervals:
             interval, reason = judged(self.spread(measured), value, settings)
             how = ["interval:jackknife"]
         line = signature(self, measured, settings, *how)
-        return Estimate(self, value, line, interval, reason, parts=parts)
+        return Estimate(self, value, line, interval, reason, parts=terms)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -232,25 +232,25 @@ def _corp(metric: Isotonic, measured: Measurements) -> Corp:
         return corp(score, outcome, rule.binary(score, outcome), weights, rule)
     if measured.predictions.n_classes == 2:
         # the log-odds tell rows apart whose probabilities both round to 1
-        one = corp(measured.columns["log_odds"], labels == 1, measured.columns[metric.score], weights, rule)
-        return Corp(one.score, rule.outcomes * one.recalibrated, rule.outcomes * one.uncertainty)
+        corp_ = corp(measured.columns["log_odds"], labels == 1, measured.columns[metric.score], weights, rule)
+        return Corp(corp_.score, rule.outcomes * corp_.recalibrated, rule.outcomes * corp_.uncertainty)
     if not rule.additive:
         raise UsageError(
             f"{metric}: the {METRICS[metric.score].title.lower()} of more than two classes is not a sum over "
             "classes; use score=brier or lens=top-1"
         )
-    parts = []
+    corps = []
     for k, probs in enumerate(measured.class_probs):
         outcome = labels == k
-        parts.append(corp(probs, outcome, rule.binary(probs, outcome), weights, rule))
-    return summed(parts)
+        corps.append(corp(probs, outcome, rule.binary(probs, outcome), weights, rule))
+    return summed(corps)
 
 
 def _influences(column: Array, of: OfMeans, measured: Measurements) -> Influences | None:
     """Return what each unit brings to a function of the mean of a column, called "value"."""
     rows = measured.predictions
-    others = rows.n_classes, rows.weights, rows.priors, measured.units
-    return UnitTable.of_rows({"value": column}, rows.labels, *others).influences(of)
+    table_args = rows.n_classes, rows.weights, rows.priors, measured.units
+    return UnitTable.of_rows({"value": column}, rows.labels, *table_args).influences(of)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -357,7 +357,7 @@ class LeastCostOfRatios(Parts):
 
     def needs(self, of: Pass) -> Iterable[Need]:
         """Return the costs of the ratios and the log-odds."""
-        yield from (Mean(*one) for one in find_cllr(str(self), of.rows, of.settings).statistics.items())
+        yield from (Mean(*item) for item in find_cllr(str(self), of.rows, of.settings).statistics.items())
         yield LOG_ODDS
 
     def parts(self, measured: Measurements) -> Numbers:

@@ -100,11 +100,11 @@ class Ranking(Measure, ABC):
                 weights = weights * problem.mean_row_weights
                 masses.append(run_masses(hit, weights, ends))
         influences = zip(_powers(placed.of_positive), _powers(placed.of_negative), strict=True)
-        for power, (positive, negative), (first, second) in zip((2, 3, 4), masses, influences, strict=True):
-            powers.append(float(positive @ first + negative @ second) / problem.total_weight**power)
+        for power, (positive, negative), (ones_, second) in zip((2, 3, 4), masses, influences, strict=True):
+            powers.append(float(positive @ ones_ + negative @ second) / problem.total_weight**power)
         squares, cubes, fourths = powers
-        both = zip((placed.positive, placed.negative), masses[0], strict=True)
-        fewest = min(float(of_equal_weight(weight.sum(), square.sum())) for weight, square in both)
+        classes = zip((placed.positive, placed.negative), masses[0], strict=True)
+        fewest = min(float(of_equal_weight(weight.sum(), square.sum())) for weight, square in classes)
         bias = placed.bias * float(masses[0][0].sum() / placed.positive.sum()) if placed.bias else 0.0
         return Spread(
             placed.value, rows, squares, cubes, fourths, bias, fewest=fewest / self.rows_per_positive
@@ -112,11 +112,11 @@ class Ranking(Measure, ABC):
 
     def interval(self, spread: Spread, level: float, unit: str) -> tuple[Interval | None, str]:
         """Return the interval, on the scale of log-odds, or why there is none."""
-        held, value = self.held(spread, level), spread.value
+        bounded, value = self.held(spread, level), spread.value
         if not spread.enough or value in (0, 1):
-            return held, ""
+            return bounded, ""
         ends = spread.scaled(math.log(value / (1 - value)), 1 / (value * (1 - value))).interval(level)
-        return Interval(_of_log_odds(ends.low), _of_log_odds(ends.high), level).within(held), ""
+        return Interval(_of_log_odds(ends.low), _of_log_odds(ends.high), level).within(bounded), ""
 
     def needs(self, of: Pass) -> Iterable[Need]:
         """Return scores and outcomes of the lens, or the probabilities, to put each class in order."""
@@ -130,16 +130,16 @@ class Ranking(Measure, ABC):
         finest = of.rows.n_classes == 2 and of.rows.has_rows and of.rows.kind != "probs"
         return (*every_class(of.rows, of.settings), *([ORDER] if finest else []))
 
-    def estimate(self, measured: Measurements, settings: Settings, beside: Calls = ()) -> Estimate:
+    def estimate(self, measured: Measurements, settings: Settings, metrics: Calls = ()) -> Estimate:
         """Return the measure; rows of one cluster count as one observation in its standard error."""
         lens, spread = self._single_lens(measured), self.spread_of(measured)
         interval, reason = None, ""
         if settings.intervals and not math.isnan(spread.value):
             unit = "row" if settings.cluster is None else "cluster"
             interval, reason = self.interval(spread, settings.level, unit)
-        parts = self.parts(measured.problem(lens)) if lens else {}
+        terms = self.parts(measured.problem(lens)) if lens else {}
         line = signature(self, measured, settings, "interval:delong")
-        return Estimate(self, spread.value, line, interval, reason, parts=parts)
+        return Estimate(self, spread.value, line, interval, reason, parts=terms)
 
     def influences(self, measured: Measurements) -> Influences | None:
         """Return the influences of the units (DeLong et al. 1988); slices of large states lack them."""
@@ -228,13 +228,11 @@ class RocArea(Ranking):
     def interval(self, spread: Spread, level: float, unit: str) -> tuple[Interval | None, str]:
         """Return the narrower of the influences' interval and an equally wide score interval."""
         interval, reason = super().interval(spread, level, unit)
-        rarer, others = spread.fewest, spread.number - spread.fewest
-        if rarer > 1 and others >= 1 and interval is not None:
-            shown = spread.squares * rarer / (rarer - 1) * t_quantile((1 + level) / 2, rarer - 1) ** 2
-            score = Interval.of_area(spread.value, rarer, others, level, shown)
-            interval = min(
-                interval, score.within(self.held(spread, level)), key=lambda one: one.high - one.low
-            )
+        rarer, commoner = spread.fewest, spread.number - spread.fewest
+        if rarer > 1 and commoner >= 1 and interval is not None:
+            least = spread.squares * rarer / (rarer - 1) * t_quantile((1 + level) / 2, rarer - 1) ** 2
+            score = Interval.of_area(spread.value, rarer, commoner, level, least)
+            interval = min(interval, score.within(self.held(spread, level)), key=lambda ci: ci.high - ci.low)
         return interval, reason
 
     def place(
@@ -277,7 +275,7 @@ class AveragePrecision(Ranking):
         positives, total = positive.sum(), positive.sum() + negative.sum()
         if positives in (0, total):
             return None
-        hits, above = (np.cumsum(one[::-1])[::-1] for one in (positive, positive + negative))
+        hits, above = (np.cumsum(masses[::-1])[::-1] for masses in (positive, positive + negative))
         there = above > 0  # rows of weight 0 may be the first
         precision = np.divide(hits, above, out=np.zeros_like(hits), where=there)
         average = float(positive @ precision) / float(positives)
@@ -509,7 +507,7 @@ class Selective(Ranking):
 
     def held(self, spread: Spread, level: float) -> Interval:
         """Return the interval of a mean over all rows, to which an error adds what its place says."""
-        return spread.held(level, spread.number, most=self.most(spread.number))
+        return spread.held(level, spread.number, heaviest=self.most(spread.number))
 
     def parts(self, problem: Problem) -> dict[str, float]:
         """Return what it is with all that is right first (an oracle), and in a random order."""
@@ -531,8 +529,8 @@ class Aurc(Selective):
 
     def of(self, runs: Runs) -> float:
         """Return the area."""
-        before, first = runs.wrong - runs.errors, runs.end - runs.rows
-        sums = runs.errors + (before - runs.rate * first) * runs.harmonic
+        before, start = runs.wrong - runs.errors, runs.end - runs.rows
+        sums = runs.errors + (before - runs.rate * start) * runs.harmonic
         return float(sums.sum()) / runs.number
 
     def most(self, rows: float) -> float:
@@ -541,8 +539,8 @@ class Aurc(Selective):
 
     def influence_values(self, runs: Runs) -> tuple[Doubles, Doubles]:
         """Return the sum of 1/k from a row on, and that over the errors from it on."""
-        first = runs.end - runs.rows
-        within_run = (runs.rows - first * runs.harmonic) / runs.rows  # of a row somewhere in its run
+        start = runs.end - runs.rows
+        within_run = (runs.rows - start * runs.harmonic) / runs.rows  # of a row somewhere in its run
         return _after(runs.harmonic) + within_run, _after(runs.rate * runs.harmonic) + runs.rate * within_run
 
 
@@ -581,17 +579,17 @@ class SelectiveAccuracy(Selective):
 
     def of(self, runs: Runs) -> float:
         """Return the accuracy."""
-        kept = self._kept(runs)
-        return 1 - runs.errors_at(kept) / kept
+        answered = self._kept(runs)
+        return 1 - runs.errors_at(answered) / answered
 
     def influence_values(self, runs: Runs) -> tuple[Doubles, Doubles]:
         """Return what a row takes off, and that its place at the threshold goes to another one."""
-        kept = self._kept(runs)
-        share = np.clip((kept - runs.end + runs.rows) / runs.rows, 0, 1)
+        answered = self._kept(runs)
+        share = np.clip((answered - runs.end + runs.rows) / runs.rows, 0, 1)
         reach = runs.number**NEAR / 2
-        low, high = max(0.0, kept - reach), min(runs.number, kept + reach)
+        low, high = max(0.0, answered - reach), min(runs.number, answered + reach)
         rate = (runs.errors_at(high) - runs.errors_at(low)) / (high - low)
-        scale = runs.number / kept
+        scale = runs.number / answered
         return -share * scale, -share * rate * scale
 
     def most(self, rows: float) -> float:
@@ -617,8 +615,8 @@ class Coverage(Selective):
 
     def of(self, runs: Runs) -> float:
         """Return the share, of whole runs."""
-        kept = runs.end[runs.wrong <= self.max_error * runs.end * (1 + ROUNDING)]
-        return float(kept[-1]) / runs.number if len(kept) else 0.0
+        answered = runs.end[runs.wrong <= self.max_error * runs.end * (1 + ROUNDING)]
+        return float(answered[-1]) / runs.number if len(answered) else 0.0
 
     def influence_values(self, runs: Runs) -> tuple[Doubles, Doubles]:
         """Return nothing: a threshold moves by more than rows bring."""
@@ -626,10 +624,10 @@ class Coverage(Selective):
 
     def parts(self, problem: Problem) -> dict[str, float]:
         """Return the same of an oracle, which goes on into the errors as far as it may, and of chance."""
-        parts = super().parts(problem)
-        unit, right = _unit(problem.weights), parts["oracle"] * problem.total_weight
+        terms = super().parts(problem)
+        unit, right = _unit(problem.weights), terms["oracle"] * problem.total_weight
         rows = math.floor(right / unit / (1 - self.max_error) * (1 + ROUNDING))
-        return parts | {"oracle": min(1.0, rows * unit / problem.total_weight)}
+        return terms | {"oracle": min(1.0, rows * unit / problem.total_weight)}
 
     def interval(self, spread: Spread, level: float, unit: str) -> tuple[Interval | None, str]:
         """Return that there is none."""
@@ -676,8 +674,8 @@ def _fewest(measured: Measurements) -> float:
     Each rests on the rarer of its own rows and all others. By their reciprocals they enter the variance of
     the mean area, which is too small where they are few.
     """
-    of_class, rest = _masses(measured)
-    rarer = np.minimum(of_equal_weight(*of_class), of_equal_weight(*rest))[of_class[0] > 0]
+    of_class, of_rest = _masses(measured)
+    rarer = np.minimum(of_equal_weight(*of_class), of_equal_weight(*of_rest))[of_class[0] > 0]
     return float(len(rarer) / (1 / rarer).sum()) if rarer.all() else 0.0
 
 
@@ -686,10 +684,10 @@ def _sizes(measured: Measurements) -> Doubles:
     if measured.predictions.n_classes == 2 and measured.units.single:
         problem = measured.problem("class-1")
         if (weight := problem.weights) is None:
-            ones = np.count_nonzero(problem.outcome)
-            return np.array([len(problem.outcome) - ones, ones], np.float64)
+            positives = np.count_nonzero(problem.outcome)
+            return np.array([len(problem.outcome) - positives, positives], np.float64)
         of = (~problem.outcome, problem.outcome)
-        return np.array([of_equal_weight(weight @ one, problem.squared_weights @ one) for one in of])
+        return np.array([of_equal_weight(weight @ hits, problem.squared_weights @ hits) for hits in of])
     of_class, _ = _masses(measured)
     return of_equal_weight(*of_class)[of_class[0] > 0]
 
@@ -701,13 +699,13 @@ def _masses(measured: Measurements) -> tuple[Any, Any]:
     if units.single:
         masses = np.stack([np.bincount(rows.labels, weights**power, rows.n_classes) for power in (1, 2)])
         return masses, masses.sum(axis=1, keepdims=True) - masses
-    whole = units.weights(rows.weights)
+    total = units.weights(rows.weights)
     of_class = [units.sums(1.0 * (rows.labels == k), weights) for k in range(rows.n_classes)]
-    mass_of_class, rest = (
+    mass_of_class, outside = (
         np.array([[sum_.sum(), np.square(sum_).sum()] for sum_ in sums]).T
-        for sums in (of_class, [whole - one for one in of_class])
+        for sums in (of_class, [total - of_k for of_k in of_class])
     )
-    return mass_of_class, rest
+    return mass_of_class, outside
 
 
 def _rarer(measured: Measurements, outcome: Array) -> float:

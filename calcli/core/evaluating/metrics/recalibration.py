@@ -74,16 +74,16 @@ class OfRecalibration(Measure, ABC):
         """Return the losses of the rows, and the rows, for fits."""
         return loss(self.score, self._rule(of.rows, of.settings), of.settings), HITS, Rows()
 
-    def estimate(self, measured: Measurements, settings: Settings, beside: Calls = ()) -> Estimate:
+    def estimate(self, measured: Measurements, settings: Settings, metrics: Calls = ()) -> Estimate:
         """Return it under posteriors that stay as they are."""
         recalibrated = self._recalibrated(measured)
         how = *self._folds(recalibrated, settings), "interval:jackknife"
         if recalibrated is None:
             return Estimate(self, np.nan, signature(self, measured, settings, *how))
-        value, parts = _value(recalibrated, self), self.parts(recalibrated)
+        value, terms = _value(recalibrated, self), self.parts(recalibrated)
         interval, reason = self._interval(recalibrated, value, measured, settings)
         line = signature(self.with_argument("recalibrator", recalibrated.method), measured, settings, *how)
-        return Estimate(self, value, line, interval, reason, parts=parts, recalibrator=recalibrated.method)
+        return Estimate(self, value, line, interval, reason, parts=terms, recalibrator=recalibrated.method)
 
     def influences(self, measured: Measurements) -> Influences | None:
         """Return what each unit brings to a calibration loss.
@@ -96,9 +96,9 @@ class OfRecalibration(Measure, ABC):
         return None if recalibrated is None else self._influences(recalibrated, measured, priors=False)
 
     def _rule(self, rows: Predictions, settings: Settings) -> ScoringRule:
-        whole = self.base_score
-        assert isinstance(whole, Scored)
-        return whole.rule(rows, settings)
+        score = self.base_score
+        assert isinstance(score, Scored)
+        return score.rule(rows, settings)
 
     def _recalibrated(self, measured: Measurements) -> Recalibrated | None:
         """Return the recalibration that it is about; None where there are no two folds."""
@@ -110,10 +110,10 @@ class OfRecalibration(Measure, ABC):
     ) -> Influences | None:
         """Return what each unit brings to a metric, under posteriors that stay as they are."""
         rows, predictions = recalibrated.rows, measured.predictions
-        given = predictions.priors if priors else None
+        priors_ = predictions.priors if priors else None
         columns = self.columns(recalibrated)
         table = UnitTable.of_rows(
-            columns, rows.labels, predictions.n_classes, rows.weights, given, recalibrated.units
+            columns, rows.labels, predictions.n_classes, rows.weights, priors_, recalibrated.units
         )
         with np.errstate(invalid="ignore", divide="ignore"):  # of infinite losses nothing is won
             influence_values = table.influences(lambda means: self.value(means, recalibrated.rule))
@@ -248,9 +248,9 @@ class Unexplained(OfRecalibration):
 
     def value(self, means: Means, rule: ScoringRule) -> Doubles:
         """Return the share."""
-        each = [means[POSTERIOR.format(k)] for k in range(means.priors.shape[-1])]
+        posteriors = [means[POSTERIOR.format(k)] for k in range(means.priors.shape[-1])]
         observed = means["before"] / rule.constant(means.priors)
-        return 1 - means["expected"] / rule.constant(np.stack(each, axis=-1)) / observed
+        return 1 - means["expected"] / rule.constant(np.stack(posteriors, axis=-1)) / observed
 
     def parts(self, recalibrated: Recalibrated) -> dict[str, float]:
         """Return the score beside the one expected."""
@@ -280,7 +280,7 @@ class ScoreDivergence(OfRecalibration):
         if self.distance == L1:
             probs = np.exp(recalibrated.log_probs)
             return {
-                "divergence": recalibrated.over_deals(lambda one: np.abs(probs - np.exp(one)).sum(axis=1))
+                "divergence": recalibrated.over_deals(lambda deal: np.abs(probs - np.exp(deal)).sum(axis=1))
             }
         return {"divergence": recalibrated.expected_losses - _entropies(recalibrated)}
 
@@ -291,13 +291,13 @@ class ScoreDivergence(OfRecalibration):
     def parts(self, recalibrated: Recalibrated) -> dict[str, float]:
         """Return the score expected and the entropy, and their difference where that is not the value."""
         expected_losses, entropies = recalibrated.expected_losses, _entropies(recalibrated)
-        parts = {
+        terms = {
             "expected_score": recalibrated.mean(expected_losses),
             "entropy": recalibrated.mean(entropies),
         }
         if self.distance == L1:
-            parts["score_divergence"] = recalibrated.mean(expected_losses - entropies)
-        return parts
+            terms["score_divergence"] = recalibrated.mean(expected_losses - entropies)
+        return terms
 
 
 def _entropies(recalibrated: Recalibrated) -> Doubles:

@@ -92,10 +92,10 @@ class Cllr:
         odds = ratio(means.priors[..., 1], means.priors[..., 0])
         usual = odds if self.of_labels is None else self.of_labels
         away = np.log(odds / usual, out=np.full(np.shape(odds), np.nan), where=odds > 0)
-        first, second, *slopes = (
+        of_zero, of_one, *slopes = (
             ratio(means[name], means.priors[..., n % 2]) for n, name in enumerate(self.statistics)
         )
-        return np.asarray((first + second + away * (slopes[0] + slopes[1])) / 2)
+        return np.asarray((of_zero + of_one + away * (slopes[0] + slopes[1])) / 2)
 
 
 def find_cllr(name: str, predictions: Predictions, settings: Settings) -> Cllr:
@@ -116,14 +116,14 @@ def find_cllr(name: str, predictions: Predictions, settings: Settings) -> Cllr:
             f"{name} does not depend on class frequencies; leave out --priors, or move the probabilities "
             "there with --shift-to-priors"
         )
-    first, second = np.bincount(predictions.labels, predictions.weights, 2).tolist()
-    if not first or not second:
+    negatives, positives = np.bincount(predictions.labels, predictions.weights, 2).tolist()
+    if not negatives or not positives:
         raise UsageError(f"{name} needs rows of both classes")
-    prior_odds = second / first
+    prior_odds = positives / negatives
     if shift is None:
         return Cllr(prior_odds, prior_odds)
-    (first, second), known = shift.of(predictions.classes).tolist(), settings.trained_at is not None
-    return Cllr(second / first, None if known else prior_odds)
+    (negatives, positives), fixed = shift.of(predictions.classes).tolist(), settings.trained_at is not None
+    return Cllr(positives / negatives, None if fixed else prior_odds)
 
 
 def min_cllr(log_odds: Floats, labels: Array, weights: Floats | None) -> float:
@@ -235,7 +235,7 @@ class Scored(Measure, ABC):
             needs.append(RowValues(score.costs.decision_column, score.costs.decided))
         return needs
 
-    def estimate(self, measured: Measurements, settings: Settings, beside: Calls = ()) -> Estimate:
+    def estimate(self, measured: Measurements, settings: Settings, metrics: Calls = ()) -> Estimate:
         """Return it with its interval."""
         score = self.of(measured)
         means = _table(measured, score).means()
@@ -251,10 +251,10 @@ class Scored(Measure, ABC):
             interval, reason = judged(bounded[0], value, settings, bounded[1])
             if interval is not None and score.over is not None:
                 interval = _widened(interval, score, measured)
-        parts = {"constant": float(score.constant(means))} if score.constant else {}
-        parts |= score.parts
+        terms = {"constant": float(score.constant(means))} if score.constant else {}
+        terms |= score.parts
         line = signature(self, measured, settings, *([f"interval:{how}"] if settings.intervals else []))
-        return Estimate(self, value, line, interval, reason, parts=parts)
+        return Estimate(self, value, line, interval, reason, parts=terms)
 
     def influences(self, measured: Measurements) -> Influences | None:
         """Return the contributions of units; a mean over labels rests on the number of errors."""
@@ -270,16 +270,16 @@ class Scored(Measure, ABC):
 
     def of_few(self, pair: Pair, difference: Influences) -> Evidence | None:
         """Return exact evidence on a difference of shares that few rows carry, or few discordant pairs."""
-        first, second = (self._exact_hits(one.measured) for one in (pair.baseline, pair.candidate))
-        if first is None or second is None:
+        before, after = (self._exact_hits(side.measured) for side in (pair.baseline, pair.candidate))
+        if before is None or after is None:
             return None
         few = not difference.spread.enough
         if pair.paired:
-            gained, lost = (int(np.count_nonzero(a & ~b)) for a, b in ((second, first), (first, second)))
+            gained, lost = (int(np.count_nonzero(a & ~b)) for a, b in ((after, before), (before, after)))
             few = few or gained + lost < FEW_DISCORDANT
         else:
-            gained, lost = (int(np.count_nonzero(hits)) for hits in (second, first))
-        counts = gained, len(second), lost, len(first)
+            gained, lost = (int(np.count_nonzero(hits)) for hits in (after, before))
+        counts = gained, len(after), lost, len(before)
         return ExactShares(*counts, pair.baseline.value(self), pair.paired) if few else None
 
     def of(self, measured: Measurements) -> Score:
@@ -320,16 +320,16 @@ def _bounded(
     low, high = (end / scale for end in score.ends)
     if score.of_labels:
         value = 1 - spread.value if score.loss else spread.value
-        most = max(value - low, high - value) if score.less is None else high - value
+        farthest = max(value - low, high - value) if score.less is None else high - value
         single = measured.predictions.n_rows if measured.settings.cluster else rows
-        spread = replace(spread, unseen=most / single)
+        spread = replace(spread, unseen=farthest / single)
 
     def of(part: OfMeans, greatest: float) -> Interval:
         influence_values = table.influences(part)
         assert influence_values is not None
-        one = replace(influence_values.spread, unseen=greatest / rows)
-        held = one.held(level, rows, (0.0, greatest))
-        return one.interval(level).within(held) if one.enough else held
+        spread_ = replace(influence_values.spread, unseen=greatest / rows)
+        guaranteed = spread_.held(level, rows, (0.0, greatest))
+        return spread_.interval(level).within(guaranteed) if spread_.enough else guaranteed
 
     if score.loss is not None and score.scale is not None:
         of_scale, loss = table.influences(score.scale), float(score.loss(table.means()))
@@ -347,8 +347,8 @@ def _bounded(
     if score.less is None:
         return spread, spread.held(level, rows, score.ends)
     less, greatest = score.less
-    whole, off = of(lambda means: score.value(means) + less(means), 1.0), of(less, greatest)
-    return spread, Interval(whole.low - off.high, whole.high - off.low, level)
+    upper, off = of(lambda means: score.value(means) + less(means), 1.0), of(less, greatest)
+    return spread, Interval(upper.low - off.high, upper.high - off.low, level)
 
 
 def _widened(interval: Interval, score: Score, measured: Measurements) -> Interval:
@@ -359,8 +359,8 @@ def _widened(interval: Interval, score: Score, measured: Measurements) -> Interv
     cost = 1 - np.eye(len(priors)) if score.costs is None else score.costs.cost
     reach = NORMAL.inv_cdf((1 + interval.level) / 2)
     decision = rival(priors, cost, reach / math.sqrt(measured.effective_rows))
-    other = table.influences(score.over(decision))
-    low = other.spread.interval(interval.level).low if other else interval.low
+    of_rival = table.influences(score.over(decision))
+    low = of_rival.spread.interval(interval.level).low if of_rival else interval.low
     return replace(interval, low=min(interval.low, low))
 
 
@@ -390,7 +390,7 @@ def _of_shares(score: Score, measured: Measurements) -> tuple[Interval | None, s
         single, rows = rows, of_equal_weight(of_unit.sum(), np.square(of_unit).sum())
         unseen = max(share, 1 - share) / (single if measured.settings.cluster else rows)
         spread = replace(influence_values.spread, unseen=unseen)
-        intervals += filter(None, spread.judged(level, held=spread.held(level, rows))[:1])
+        intervals += filter(None, spread.judged(level, bounded=spread.held(level, rows))[:1])
     mean = Interval.of_mean(values, intervals, level)
     return Interval(score.of_share(mean.low), score.of_share(mean.high), level), ""
 
@@ -402,21 +402,21 @@ def _quotient(value: OfMeans, reference: OfMeans, means: Means) -> Doubles:
 def decisions_of(measured: Measurements, costs: CostMatrix) -> Iterator[Decision]:
     """Yield how often each decision was taken and what it cost."""
     weights = measured.predictions.weights
-    taken, paid = measured.columns[costs.decision_column], measured.columns[costs.column]
+    decisions, paid = measured.columns[costs.decision_column], measured.columns[costs.column]
     size = len(costs.decisions)
-    count = np.bincount(taken, minlength=size)
-    weight = np.bincount(taken, weights, size)
-    cost = np.bincount(taken, paid if weights is None else paid * weights, size)
+    count = np.bincount(decisions, minlength=size)
+    weight = np.bincount(decisions, weights, size)
+    cost = np.bincount(decisions, paid if weights is None else paid * weights, size)
     mean = np.divide(cost, weight, out=np.full(size, np.nan), where=weight > 0)
     columns = (costs.decisions, count.tolist(), (weight / weight.sum()).tolist(), mean.tolist())
-    by_class = _by_class(measured, taken, size)
+    by_class = _by_class(measured, decisions, size)
     yield from (Decision(*row) for row in zip(*columns, by_class, strict=True))
 
 
-def _by_class(measured: Measurements, taken: Array, size: int) -> list[dict[str, OfClass]]:
+def _by_class(measured: Measurements, decided: Array, size: int) -> list[dict[str, OfClass]]:
     """Return for each decision the classes it was taken for: N_ij and R_ij (Ferrer & Ramos 2024, eq. 7)."""
     rows = measured.predictions
-    cells, place = np.unique(taken * rows.n_classes + rows.labels, return_inverse=True)
+    cells, place = np.unique(decided * rows.n_classes + rows.labels, return_inverse=True)
     count = np.bincount(place).tolist()
     weights = np.ones(rows.n_rows) if rows.weights is None else rows.weights
     weight, total = np.bincount(place, weights), np.bincount(rows.labels, weights, rows.n_classes)
@@ -444,10 +444,10 @@ SHARE = (0.0, 1.0)
 
 
 def mean_of(
-    statistic: str, value: OfMeans | None = None, ends: tuple[float, float] | None = SHARE, **more: Any
+    statistic: str, value: OfMeans | None = None, ends: tuple[float, float] | None = SHARE, **facts: Any
 ) -> Score:
     """Return the mean of a row statistic, or a function of it; see `Score`."""
-    return Score({statistic: ROW_STATISTICS[statistic]}, value or itemgetter(statistic), ends=ends, **more)
+    return Score({statistic: ROW_STATISTICS[statistic]}, value or itemgetter(statistic), ends=ends, **facts)
 
 
 class MeanOfRows(Scored):
@@ -563,8 +563,8 @@ class OfCosts(Scored):
                 over=lambda decision: partial(ratio, decision=decision),
             )  # fmt: skip
         is_share = not matrix.balanced and bool(np.isin(matrix.cost, (0, 1)).all())
-        parts = {} if matrix.threshold is None else {"threshold": matrix.threshold}
-        return Score(matrix.statistics, value, constant, matrix, is_share, parts=parts, ends=ends)
+        terms = {} if matrix.threshold is None else {"threshold": matrix.threshold}
+        return Score(matrix.statistics, value, constant, matrix, is_share, parts=terms, ends=ends)
 
 
 OF_TWO = "auto"  # the lens of the second of two classes
@@ -608,8 +608,8 @@ class AtThreshold(Scored):
             return statistic
 
         def counts(means: Means) -> dict[str, Doubles]:
-            known = {kind: means[name] for kind, name in names.items()}
-            return known | {"rejections": 1 - _sum_of(names, known)}
+            shares_ = {kind: means[name] for kind, name in names.items()}
+            return shares_ | {"rejections": 1 - _sum_of(names, shares_)}
 
         def constant(means: Means) -> Doubles:
             frequency, none = _sum_of(("hits", "misses"), counts(means)), 0 * means.priors[..., 0]

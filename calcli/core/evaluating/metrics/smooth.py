@@ -76,12 +76,12 @@ def row_spectrum(problem: Problem, values: Doubles) -> NDArray[np.complex128]:
     return _spectrum(masses, right - masses * np.arange(CELLS + 1))
 
 
-def _spectrum(masses: Doubles, right: Doubles) -> NDArray[np.complex128]:
-    """Return Fourier coefficients of masses, with `right` in the next center and the rest in the last."""
-    left = masses - right
-    placed = left[..., 1:] + right[..., :-1]
-    placed[..., 0] += left[..., 0]  # beyond the border is the mirror image
-    placed[..., -1] += right[..., -1]
+def _spectrum(masses: Doubles, at_right: Doubles) -> NDArray[np.complex128]:
+    """Return Fourier coefficients of masses, with `at_right` in the next center and the rest in the last."""
+    at_left = masses - at_right
+    placed = at_left[..., 1:] + at_right[..., :-1]
+    placed[..., 0] += at_left[..., 0]  # beyond the border is the mirror image
+    placed[..., -1] += at_right[..., -1]
     return np.fft.rfft(np.concatenate([placed, placed[..., ::-1]], axis=-1))
 
 
@@ -156,8 +156,8 @@ def fixed_widths(spectra: NDArray[np.complex128]) -> Doubles:
 def _smoothed_sums(spectra: NDArray[np.complex128], width: Doubles) -> Doubles:
     frequency = np.pi * np.arange(CELLS + 1)  # the grid with its mirror image has period 2
     heard = slice(np.searchsorted(frequency * width.min(), SILENT))  # of the others a Gaussian leaves nothing
-    kept = spectra[:, heard] * np.exp(-0.5 * np.square(width[:, None] * frequency[heard]))
-    return np.abs(on_grid(kept)).sum(-1)
+    smoothed = spectra[:, heard] * np.exp(-0.5 * np.square(width[:, None] * frequency[heard]))
+    return np.abs(on_grid(smoothed)).sum(-1)
 
 
 @metric("kde_ece", "KDE-ECE", abbreviation_of="kernel density estimate, " + EXPECTED, tier="works")
