@@ -234,6 +234,8 @@ def test_balanced_decisions_do_not_depend_on_the_priors(run, tmp_path, priors):
         "balanced",
         "--decision-column",
         "decision",
+        "--label-column",
+        "label",
     )
     both = "expected_cost:costs=balanced,bayes_risk:costs=balanced"
     found = json.loads(run("evaluate", decided, *FAST, *asked, "--metrics", both).out)["results"][0][

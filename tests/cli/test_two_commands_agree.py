@@ -74,7 +74,12 @@ REPORTS = [  # folder, command, what it says, what it does not
             "perfect.csv --scores y_prob --label-column y_true",
         )
     ),
-    ("08-censored-survival", "evaluate surv.csv", ["event beside time_months looks like a survival"], []),
+    (
+        "08-censored-survival",
+        "evaluate surv.csv --scores risk_24m",
+        ["event beside time_months looks like a survival"],
+        [],
+    ),
     ("08-censored-survival", "evaluate surv.csv --label-column event", ["auroc 0.4499"], ["survival"]),
     ("09-grade-as-label", "evaluate ord.csv --metrics rps", ["rps 0.1615"], ["Doubt"]),
     ("09-grade-as-label", "evaluate ord.csv --metrics normalized_log_loss", ["0.7654"], ["Doubt"]),

@@ -66,7 +66,10 @@ def test_the_verdict_on_two_classes_says_what_the_second_gets(summarized):
 
 
 def test_an_event_is_called_as_the_column_of_labels_is(tmp_path):
-    rows = "".join(f"{y},{p}\n" for y, p in zip([0, 0, 0, 1] * 60, [0.1, 0.2, 0.6, 0.5] * 60, strict=True))
+    rows = "".join(
+        f"{y},{p}\n"
+        for y, p in zip([0, 0, 0, 1] * 45 + [0, 0, 1, 0] * 15, [0.1, 0.2, 0.6, 0.5] * 60, strict=True)
+    )
     for column, name in (("is_fraud", "fraud"), ("has_left_us", "left us"), ("label", "class 1")):
         (tmp_path / "t.csv").write_text(f"{column},prob\n{rows}")
         (found,) = calcli.evaluate(tmp_path / "t.csv", draws=0).results

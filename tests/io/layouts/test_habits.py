@@ -100,7 +100,7 @@ def test_systems_may_look_like_classes(tmp_path):
     path = saved(tmp_path, {"logit_rf": P * 5 - 2, "logit_xgb": P * 4 - 2, "target": Y})
     refused(path, f"calcli compare {path} --system logit_rf=logit_rf --system logit_xgb=logit_xgb")
     path = saved(tmp_path, {"logit_neg": P, "logit_pos": P * 4 - 2, "target": Y})
-    assert read(path).classes == ("neg", "pos")
+    refused(path, f"calcli evaluate {path} --scores logit_neg,logit_pos")
 
 
 @pytest.mark.parametrize(
