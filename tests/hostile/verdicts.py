@@ -65,7 +65,7 @@ def _streams(case: Case, ended: Ended) -> Iterator[str]:
     if ended.status == 2 and not lines and not ended.out:
         yield "no sentence"
     for line in lines:
-        if not line.startswith(REMARK) and not _talks(case):
+        if not line.startswith((REMARK, "  ")) and not _talks(case):  # readings stand below a question
             yield f"not a remark: {line[:200]}"
             break
         if len(line) > LONGEST + sum(map(len, case.arguments)):
