@@ -118,7 +118,6 @@ def test_the_command_line_says_what_the_state_says(run, parts, alone, cluster, t
     assert {name: one["value"] for name, one in metrics.items()} == {n: e.value for n, e in expected.items()}
     for command in (
         ("plot", folder, "-o", str(tmp_path / "figures")),
-        ("compare", str(saved), folder),
         ("check", folder, "--policy", str(tmp_path / "p.toml")),
     ):
         (tmp_path / "p.toml").write_text('[[rules]]\nmetric = "log_loss"\nmax = 1.0\n')
