@@ -95,6 +95,18 @@ def test_single_columns_that_are_wrong(value, message, tmp_path):
     refused(parquet_file(tmp_path, label=[0, 1], prob=[0.5, value]), message)
 
 
+@pytest.mark.parametrize("names", [("0", "1"), ("cat", "dog"), ("0", "1", "2")])
+def test_rows_that_all_sum_to_a_little_more_than_one(names, tmp_path):
+    scores = random_probs(60, len(names)).scores
+    labels = scores.argmax(axis=1)
+    columns = {f"prob_{name}": scores[:, k] * 1.02 for k, name in enumerate(names)}
+    path = csv_file(tmp_path, pd.DataFrame({"label": np.array(names)[labels], **columns}).to_csv(index=False))
+    refused(path, "row 0 has probabilities that sum to 1.02; expected 1 within 0.001.* --renormalize")
+    whole = read(path, ReadOptions(renormalize=True))
+    assert whole.classes == names
+    np.testing.assert_allclose(scores_of(whole), scores * 1.02)
+
+
 def test_renormalize_accepts_sums_but_not_zeros(tmp_path):
     path = parquet_file(tmp_path, label=[0, 1], prob_0=[3.0, 0.5], prob_1=[1.0, 0.1])
     predictions = read(path, ReadOptions(renormalize=True))

@@ -156,11 +156,11 @@ class ScoreColumns:
         return (float(there.min()), float(there.max())) if len(there) else (np.nan, np.nan)
 
     def share_of_sums(self, total: float) -> float:
-        """Return the share of the rows whose sum is as large, but for a hundredth."""
+        """Return the share of the rows whose sum is as large, but for a twentieth of it."""
         with np.errstate(over="ignore"):  # a sum beyond all numbers is none of these
             sums = self.values.sum(axis=1)
         sums = sums[~np.isnan(sums)]
-        near = 0.012 * total + 0.0006 * total * self.values.shape[1]
+        near = 0.05 * total + 0.0006 * total * self.values.shape[1]
         return float((np.abs(sums - total) <= near).mean()) if len(sums) else 1.0
 
     @cached_property

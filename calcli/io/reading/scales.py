@@ -67,10 +67,10 @@ def kinds_of_many(source: ScoreColumns, options: ReadOptions) -> Kinds:
         return []
     if options.kind != "auto":
         return [(options.kind, "simplex")]
-    if options.renormalize and low >= 0:
-        return [("probs", "no simplex")]
     if low >= 0 and source.share_of_sums(1) > 0.5:
         return [("probs", "simplex")]
+    if options.renormalize and low >= 0:
+        return [("probs", "no simplex")]
     if low >= 0 and high > 1 and source.share_of_sums(100) > 0.5:
         return [("percent", "simplex")]
     return list(_without_sums(source, {*tokens(source.stem)}))
