@@ -73,8 +73,8 @@ def policy_for(
             f"{file} gives no policy a rule: every score is infinite, undefined or too uncertain for a "
             "limit; write a policy by hand, or use other predictions"
         )
-    limited = [rule["metric"] for rule in rules if rule.keys() & {"max", "min"}]
-    limits = ", ".join(f"{name} {number(slacks[name].slack)}" for name in limited)
+    sides = [(rule, side) for rule in rules for side in ("min", "max") if side in rule]
+    limits = ", ".join(f"{rule['metric']} {side} {rule[side]}" for rule, side in sides)
     note = f"limits are set so that {percent(KEPT)} of {REDRAWS:,} resamples of this file pass: {limits}"
     notes = [note] if limits else []
     if baseline is None:
