@@ -198,7 +198,7 @@ def test_several_columns_are_named(tmp_path):
 
 def test_both_readings_of_a_lone_confidence_are_told(tmp_path):
     said = refused(tmp_path, {"confidence": CONFIDENCE, "label": [1, 0, 1, 0]})
-    assert "the name of confidence says that it is a confidence" in said
+    assert "the name of confidence says confidence" in said
     assert "--scores confidence" in said
     file = tmp_path / "log.jsonl"
     check(read(file, ReadOptions(confidence="confidence", correct="label")))

@@ -157,7 +157,7 @@ def test_classes_of_the_largest_scores_may_be_ordered(scores, named, tmp_path):
 )
 def test_rows_that_do_not_have_every_class_once(rows, tmp_path):
     path = csv_file(tmp_path, f"index_0,index_1,prob_0,prob_1,target\n{rows}\n")
-    refused(path, "index_0, index_1 may name the class of each score, and rows do not have every class once")
+    refused(path, "index_0, index_1 may name the class of each score, but not every row has each class once")
 
 
 @pytest.mark.parametrize("rows", ["5,9,.6,.3,5", "0,1,.6,.4,0\n0,7,.6,.2,0", "0,1,.6,.4,0\n0,,.6,.2,0"])
@@ -168,7 +168,7 @@ def test_classes_that_only_some_rows_name(rows, tmp_path):
 
 def test_ranks_that_do_not_go_with_the_scores(tmp_path):
     path = saved(tmp_path, columns_of().drop(columns="index_2"), "t.csv")
-    refused(path, "index_0, index_1 may name the class of each score, and rows do not have every class once")
+    refused(path, "index_0, index_1 may name the class of each score, but not every row has each class once")
     short = [*ORDER[:-1], ORDER[-1, :2]]
     path = saved(tmp_path, lists_of(index=short), "t.parquet")
     refused(path, "the scores descend in every row, as if they were sorted by rank|2 classes in index")

@@ -18,7 +18,7 @@ from calcli.io.reading.weights import DOUBTS, WEIGHTS, Doubt
 
 What = Literal["classes", "class", "answer", "right", "hard"]
 CLASS_SAID = {"class in the name", "word of the class", "event in the name", "positive by custom"}
-SHOWN = 0.9  # of the evidence of a ranking that there may be
+SHOWN = 0.9  # share of the most evidence that a ranking can give
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,26 +28,26 @@ class Candidate:
     Attributes
     ----------
     head, source
-        The rows, and which columns are the scores.
+        The rows, and the columns of the scores.
     kind
-        What kind of scores they are.
+        The kind of the scores.
     what
-        "classes", a score of each; "class", one score of `positive`; "answer", the confidence that `said`
-        equals the label; "right", that in what the label calls right; or "hard", `said` alone.
+        "classes", a score of each class; "class", one score of `positive`; "answer", the confidence that
+        `said` equals the label; "right", the confidence that the label says right; or "hard", `said` alone.
     label
-        The column of the truth; "" where none is asked for.
+        The column of the truth; "" for a reading without labels.
     y
-        (n,) number of the true class, -1 where it is none.
+        (n,) number of the true class, -1 where there is none.
     how
-        By which labels are those of classes: their names, custom, or their places.
+        How labels match classes: by name, by custom or by place.
     names
-        What labels call the classes, in the order of the scores; none where the columns say it.
+        The labels of the classes, in the order of the scores; empty if the columns name the classes.
     positive, said
-        See `what`.
+        The class of one score, and the column of the answers; see `what`.
     number, rest
-        The number of the class of each label, and that of all others; -1 for none.
+        The number of the class of each label, and the number of all other labels; -1 for none.
     parts
-        The evidence, by weights.
+        The evidence, by weight.
     doubts
         What the user should know.
     """
@@ -85,13 +85,13 @@ class Candidate:
 
     @property
     def s(self) -> Doubles:
-        """(n,) the one score of a row, as a probability."""
+        """(n,) probability of the last class, the single score of a row."""
         scores: Doubles = self.p[:, -1]
         return scores
 
     @cached_property
     def q(self) -> Doubles:
-        """(n,) probability of what was true, by which readings are compared; all if that is not asked."""
+        """(n,) probability of the true class, to compare readings by; all probabilities without labels."""
         if self.what == "hard":
             return np.where(self.y < 0, np.nan, self.y == 1)
         if not self.label:
@@ -106,22 +106,22 @@ class Candidate:
 
     @property
     def total(self) -> float:
-        """The log-odds of all evidence."""
+        """The sum of the evidence, in log-odds."""
         return sum(self.parts.values())
 
     @property
     def ranked_by_values(self) -> bool:
-        """Whether nothing but the ranking says of which class the one score is."""
+        """Whether only the ranking tells which class a single score belongs to."""
         unsaid = not self.parts.keys() & (CLASS_SAID | {"prediction follows"})
         return self.what == "class" and bool(self.label) and unsaid
 
     @property
     def ranked(self) -> float:
-        """The share of the evidence of a ranking that there may be: 1 where the class is clearly shown."""
+        """The evidence of the ranking as a share of its maximum: 1 if the scores clearly rank the class."""
         return self.parts.get("ranked", 0.0) / WEIGHTS["ranked"].worth
 
     def rank(self, deviations: float) -> None:
-        """Add the evidence of a ranking, in standard errors."""
+        """Add the evidence of a ranking that lies so many standard errors from chance."""
         self.parts["ranked"] = WEIGHTS["ranked"].worth * float(np.clip(deviations / 5, -1, 1))
 
     def add(self, weight: str, degree: float = 1.0) -> None:
@@ -129,17 +129,17 @@ class Candidate:
         self.parts.update(worth(weight, degree))
 
     def doubt(
-        self, name: str, *, asks: bool | None = None, offers: tuple[dict[str, Any], ...] = (), **seen: Any
+        self, name: str, *, asks: bool | None = None, offers: tuple[dict[str, Any], ...] = (), **details: Any
     ) -> None:
-        """Add a doubt of the table, with what was seen; `asks` where it does not always ask."""
-        said, option, always, _ = DOUBTS[name]
+        """Add a doubt from the table of doubts, with its details; `asks` overrides its default."""
+        sentence, option, always, _ = DOUBTS[name]
         low, high = self.source.span
         facts = {"scores": ", ".join(self.source.columns[:4]), "label": self.label, "positive": self.positive}
-        told = said.format(**(facts | {"low": low, "high": high} | seen))
-        self.doubts.append(Doubt(told, option, always if asks is None else asks, offers))
+        text = sentence.format(**(facts | {"low": low, "high": high} | details))
+        self.doubts.append(Doubt(text, option, always if asks is None else asks, offers))
 
     def options(self) -> dict[str, Any]:
-        """Return the options that say that this is meant."""
+        """Return the options that choose this reading."""
         scores = ",".join(self.source.columns)
         if self.what == "hard":
             return {"label_column": self.label, "score": self.said}
@@ -153,5 +153,5 @@ class Candidate:
 
 
 def worth(weight: str, degree: float = 1.0) -> dict[str, float]:
-    """Return a piece of evidence, at some degree."""
+    """Return a piece of evidence, at some degree, as log-odds by weight."""
     return {weight: WEIGHTS[weight].worth * degree}

@@ -1,4 +1,4 @@
-"""Tables of survival, in which a row without the event may only not have been observed long enough."""
+"""Survival tables, where a row without the event may simply not have been observed for long enough."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ LONGEST = 1e5  # days; larger numbers are dates
 
 
 def censoring(head: Head, label: str) -> str:
-    """Return a doubt about a label of events beside a time to them; "" if there is none."""
+    """Return a doubt about a label of events if another column holds the time to them, else ""."""
     if not any(EVENT.fullmatch(word) for word in tokens(label)) or set(head.values[label]) != {"0", "1"}:
         return ""
     events = head.text[label] == "1"
     for name in head.numeric:
         time = head.columns[name].astype(np.float64)
-        named = any(DURATION.fullmatch(word) for word in tokens(name))
-        if named and name != label and time.min() >= 0 and 1 < time.max() < LONGEST:
+        is_duration = any(DURATION.fullmatch(word) for word in tokens(name))
+        if is_duration and name != label and time.min() >= 0 and 1 < time.max() < LONGEST:
             return (
                 f"{label} beside {name} looks like a survival table: {int(np.sum(~events)):,} of "
                 f"{head.n:,} rows have no event, after a median time of {np.median(time[~events]):.3g}, and "

@@ -1,4 +1,4 @@
-"""The scores that the user names: columns by a pattern, and classes in an order."""
+"""Select the scores that the user names: columns by a pattern, and classes in an order."""
 
 from __future__ import annotations
 
@@ -16,91 +16,87 @@ from calcli.io.words import PREFIXED, but_for_capitals, plain_text, says
 
 
 def by_pattern(head: Head, pattern: str) -> list[ScoreColumns]:
-    """Return the columns that the user names as scores; none if there are no such columns."""
+    """Return the score columns whose names match a pattern or a list of names; empty if none do."""
     names = [*head.columns, *head.lists]
-    numbers = {*head.numeric, *(name for name, one in head.lists.items() if one.dtype.kind != "O")}
+    numbers = {*head.numeric, *(name for name, values in head.lists.items() if values.dtype.kind != "O")}
     matching = [name for name in names if fnmatch.fnmatchcase(name, pattern)]
     if pattern in names:
         matching = [pattern]
     listing = not matching and "," in pattern
     if listing:
-        matching = [one.strip() for one in pattern.split(",")]
+        matching = [name.strip() for name in pattern.split(",")]
     if not matching or not set(matching) <= numbers:
         return []
-    ranked = [one for one in head.sources if one.form == "ranked" and set(one.columns) == set(matching)]
+    ranked = [
+        source for source in head.sources if source.form == "ranked" and set(source.columns) == set(matching)
+    ]
     if len(matching) == 1:
         return [*ranked, head.single(matching[0])]
     if listing:
-        prefixed = [PREFIXED.fullmatch(one) for one in matching]
-        listed_so = [
-            match[2] if match and all(prefixed) else one
-            for match, one in zip(prefixed, matching, strict=True)
+        prefixed = [PREFIXED.fullmatch(name) for name in matching]
+        class_names = [
+            match[2] if match and all(prefixed) else name
+            for match, name in zip(prefixed, matching, strict=True)
         ]
         stem = prefixed[0][1] if prefixed[0] and all(prefixed) else ""
-        return [
-            *ranked,
-            replace(head.family(matching, listed_so, stem), given=not all(map(str.isdigit, listed_so))),
-        ]
+        family = head.family(matching, class_names, stem)
+        return [*ranked, replace(family, given=not all(map(str.isdigit, class_names)))]
     before, after = re.split(r"[*?\[]", pattern)[0], re.split(r"[*?\]]", pattern)[-1]
-    classes = {one: one[len(before) : len(one) - len(after)].strip() or one for one in matching}
+    classes = {name: name[len(before) : len(name) - len(after)].strip() or name for name in matching}
     return [*ranked, head.family(matching, list(classes.values()), f"{before} {after}".strip())]
 
 
 def with_classes(head: Head, sources: Sequence[ScoreColumns], options: ReadOptions) -> list[ScoreColumns]:
-    """Return scores with the classes that the user names, in this order.
+    """Return the scores that can have the classes that the user names, in the order of the user.
 
     Raises
     ------
     UsageError
-        If no scores can be of these.
+        If no scores can have these classes.
     """
-    wanted, sources_of_classes, fault = options.classes, [], None
+    wanted, selected, fault = options.classes, [], None
     if wanted is None:
         return list(sources)
     _refuse_other_order(head, sources, wanted)
-    called = {
-        one.columns for one in sources if one.form == "columns" and but_for_capitals(wanted, one.classes)
+    same_but_for_case = {
+        source.columns
+        for source in sources
+        if source.form == "columns" and but_for_capitals(wanted, source.classes)
     }
-    for one in sources:
-        if one.form == "ranked" and sorted(map(plain_text, wanted)) == sorted(one.plain):
-            order = [one.places[plain_text(name)] for name in wanted]
-            sources_of_classes.append(replace(one, values=one.values[:, order], classes=wanted, given=True))
-        elif not one.many or one.form == "ranked":
-            sources_of_classes.append(one)
-        elif one.columns in called and not but_for_capitals(wanted, one.classes):
-            continue  # the same columns by other names
-        elif one.form == "lists":
-            if len(wanted) == one.values.shape[1]:
-                sources_of_classes.append(replace(one, classes=wanted, given=True))
+    for source in sources:
+        if source.form == "ranked" and sorted(map(plain_text, wanted)) == sorted(source.plain):
+            order = [source.places[plain_text(name)] for name in wanted]
+            selected.append(replace(source, values=source.values[:, order], classes=wanted, given=True))
+        elif not source.many or source.form == "ranked":
+            selected.append(source)
+        elif source.columns in same_but_for_case and not but_for_capitals(wanted, source.classes):
+            continue  # the same columns with other class names
+        elif source.form == "lists":
+            if len(wanted) == source.values.shape[1]:
+                selected.append(replace(source, classes=wanted, given=True))
         else:
             try:
-                order, classes, before = in_order(one.classes, one.columns, options, head.name)
+                order, classes, before = in_order(source.classes, source.columns, options, head.name)
             except CalcliError as error:
-                fault = fault or (error if says("score", one.stem) or not one.stem else None)
+                fault = fault or (error if says("score", source.stem) or not source.stem else None)
                 continue
-            sources_of_classes.append(
-                replace(
-                    one,
-                    columns=tuple(one.columns[k] for k in order),
-                    values=one.values[:, order],
-                    classes=classes,
-                    given=True,
-                    before=before,
-                )
+            columns, values = tuple(source.columns[k] for k in order), source.values[:, order]
+            selected.append(
+                replace(source, columns=columns, values=values, classes=classes, given=True, before=before)
             )
-    if fault is not None and not any(one.many for one in sources_of_classes):
+    if fault is not None and not any(source.many for source in selected):
         raise fault
-    return sources_of_classes
+    return selected
 
 
 def _refuse_other_order(head: Head, sources: Sequence[ScoreColumns], wanted: tuple[str, ...]) -> None:
-    """Refuse names in another order than metadata have them, of scores that are known by their place."""
-    plain = [{*one.plain} for one in sources if one.many and one.form == "columns"]
-    by_place = any(one.many and (one.form == "lists" or one.numbered) for one in sources)
-    for said in head.ordered.values() if by_place else ():
-        if {*said} == {*wanted} and said != wanted and {*map(plain_text, said)} not in plain:
+    """Refuse classes in another order than the metadata, if only their places tell scores apart."""
+    plain = [{*source.plain} for source in sources if source.many and source.form == "columns"]
+    by_place = any(source.many and (source.form == "lists" or source.numbered) for source in sources)
+    for names in head.ordered.values() if by_place else ():
+        if {*names} == {*wanted} and names != wanted and {*map(plain_text, names)} not in plain:
             raise UsageError(
                 f"--classes names {listed(wanted)}, but the metadata of {head.name} name the classes "
-                f"{listed(said)}, in this order: if the scores are in it, say --classes {','.join(said)} or "
-                "nothing; if not, save them in columns that are named after the classes"
+                f"{listed(names)}, in this order: if the scores are in it, say --classes {','.join(names)} "
+                "or nothing; if not, save them in columns that are named after the classes"
             )

@@ -1,4 +1,4 @@
-"""The reading that the evidence is for, by a margin over all that give other numbers."""
+"""Choose the reading with the most evidence, if it leads all readings with other numbers by a margin."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from calcli.io.reading.readings import FOLLOWS, NAMED, SCORE_NAMES, enumerated
 from calcli.io.reading.weights import MARGIN, REMARK, WEIGHTS, Doubt
 from calcli.io.words import CUSTOM, plain_text, tokens
 
-ENOUGH = 50  # rows, from which the values of predictions speak for themselves
+ENOUGH = 50  # from this many rows on, the values of predictions speak for themselves
 ANSWERED = ("scores", "label_column", "positive", "kind", "confidence", "correct")
 AS_WELL = {
     "classes": "positive",
@@ -24,11 +24,11 @@ AS_WELL = {
     "confidence": "positive scores",
     "correct": "label_column",
 }
-VALUES = {"ranked", "calibrated", "share", *CLASS_SAID}  # which tell no systems apart
+VALUES = {"ranked", "calibrated", "share", *CLASS_SAID}  # these do not tell systems apart
 
 
 class Weighed(NamedTuple):
-    """A reading with the evidence and the doubts that the options leave."""
+    """A candidate with the evidence and the doubts that remain once options are given."""
 
     candidate: Candidate
     parts: dict[str, float]
@@ -36,16 +36,16 @@ class Weighed(NamedTuple):
 
     @property
     def total(self) -> float:
-        """The log-odds of all evidence."""
+        """The sum of the evidence, in log-odds."""
         return sum(self.parts.values())
 
     def of(self, weights: set[str]) -> float:
-        """Return the log-odds of some of the evidence."""
+        """Return the sum of the evidence of these weights, in log-odds."""
         return sum(value for weight, value in self.parts.items() if weight in weights)
 
 
 class Verdict(NamedTuple):
-    """The readings in their order, and what is to be done: read the first one, or ask."""
+    """The readings, likeliest first, and whether to read the first one or to ask."""
 
     readings: list[Weighed]
     notes: list[str]
@@ -53,125 +53,124 @@ class Verdict(NamedTuple):
 
     @property
     def asked(self) -> list[Doubt]:
-        """The doubts without an answer to which the likeliest reading is not read."""
-        return [one for one in self.readings[0].doubts if one.asks] if self.readings else []
+        """The doubts about the likeliest reading that the user must resolve before it is read."""
+        return [doubt for doubt in self.readings[0].doubts if doubt.asks] if self.readings else []
 
 
-def decided(every: Sequence[Candidate], options: ReadOptions, head: Head) -> Verdict:
-    """Return the order of the readings that some options leave, and whether the first of them is read."""
-    said = {name for name in options.given if options.given[name] not in (None, "auto")}
-    given = said | {one for name in said for one in AS_WELL.get(name, "").split()}
-    weighed = sorted((_weighed(one, given) for one in every if is_asked(one, options)), key=_standing)
+def decided(candidates: Sequence[Candidate], options: ReadOptions, head: Head) -> Verdict:
+    """Return the readings that the options allow, likeliest first, and whether to read the first."""
+    explicit = {name for name in options.given if options.given[name] not in (None, "auto")}
+    settled = explicit | {implied for name in explicit for implied in AS_WELL.get(name, "").split()}
+    weighed = sorted((_weighed(c, settled) for c in candidates if is_asked(c, options)), key=_standing)
     if not weighed:
         return Verdict([], [], "none")
     best = _fullest(weighed)
-    rivals = [one for one in weighed if one is not best and not same(one.candidate, best.candidate)]
-    rivals.sort(key=lambda one: _lead(best, one))
-    lead, notes = _lead(best, rivals[0]) if rivals else MARGIN, [one.said for one in best.doubts]
+    rivals = [reading for reading in weighed if not same(reading.candidate, best.candidate)]
+    rivals.sort(key=lambda reading: _lead(best, reading))
+    lead, notes = _lead(best, rivals[0]) if rivals else MARGIN, [doubt.said for doubt in best.doubts]
     nothing = WEIGHTS["nothing"].worth * (1 + min(1.0, head.n / ENOUGH)) / 2 if best.candidate.label else 1.0
-    asks = "doubt" if any(one.asks for one in best.doubts) else "several" if lead < REMARK else ""
-    if best.total - nothing + MARGIN * len(given & {*ANSWERED}) < REMARK:
+    asks = "doubt" if any(doubt.asks for doubt in best.doubts) else "several" if lead < REMARK else ""
+    if best.total - nothing + MARGIN * len(settled & {*ANSWERED}) < REMARK:
         asks = "none"
     if not asks and lead < MARGIN:
         notes.append(f"less likely: {described(rivals[0].candidate)}")
     return Verdict([best, *(rivals if asks == "several" else sorted(rivals, key=_standing))], notes, asks)
 
 
-def _weighed(candidate: Candidate, given: set[str]) -> Weighed:
-    """Return the evidence that is not settled by options, and the doubts that these do not end."""
-    settled = {weight for weight in candidate.parts if given & {*WEIGHTS[weight].option.split()}}
-    parts = {
-        weight: max(value, 0.0) if weight in settled else value for weight, value in candidate.parts.items()
-    }
-    return Weighed(candidate, parts, [one for one in candidate.doubts if not given & {*one.option.split()}])
+def _weighed(candidate: Candidate, settled: set[str]) -> Weighed:
+    """Return the candidate without the doubts and the evidence against it that the options settle."""
+    muted = {weight for weight in candidate.parts if settled & {*WEIGHTS[weight].option.split()}}
+    evidence = {name: max(value, 0.0) if name in muted else value for name, value in candidate.parts.items()}
+    doubts = [doubt for doubt in candidate.doubts if not settled & {*doubt.option.split()}]
+    return Weighed(candidate, evidence, doubts)
 
 
-def _standing(one: Weighed) -> tuple[float, int, int]:
-    """Return what readings are sorted by: the evidence, then most classes, then the shortest names."""
-    classes = one.candidate.source.classes
-    return -round(one.total, 6), -len(classes), sum(map(len, classes))
+def _standing(reading: Weighed) -> tuple[float, int, int]:
+    """Return the key to sort readings by: most evidence, then most classes, then the shortest names."""
+    classes = reading.candidate.source.classes
+    return -round(reading.total, 6), -len(classes), sum(map(len, classes))
 
 
 def _fullest(weighed: Sequence[Weighed]) -> Weighed:
-    """Return the likeliest reading; of those with its numbers, the one of all columns."""
+    """Return the likeliest reading, or one with the same numbers that takes the columns of all classes."""
     best = weighed[0].candidate
     fuller = (
-        one
-        for one in weighed[1:]
-        if best.what == "class" and one.candidate.source.many and one.candidate.label == best.label
+        reading
+        for reading in weighed[1:]
+        if best.what == "class" and reading.candidate.source.many and reading.candidate.label == best.label
     )
-    return next((one for one in fuller if same(one.candidate, best)), weighed[0])
+    return next((reading for reading in fuller if same(reading.candidate, best)), weighed[0])
 
 
-def _lead(best: Weighed, other: Weighed) -> float:
-    """Return by how much a reading is likelier than another.
+def _lead(best: Weighed, rival: Weighed) -> float:
+    """Return the lead of the best reading over a rival, in log-odds.
 
-    That one of two systems or raters is better is no evidence that it is meant: names alone tell them apart.
+    Only names can choose between two systems or two raters: the better of them need not be the one meant.
     """
-    one, two, lead = best.candidate, other.candidate, best.total - other.total
-    one_label, both_of_class = one.label == two.label, one.what == two.what == "class"
-    apart = not {*one.source.columns} & {*two.source.columns}
-    if one_label and (two.what == "hard" or (both_of_class and not apart)):
-        return MARGIN  # what is against the other class is a doubt
-    if _is_another_truth(best, other):
+    leader, second, lead = best.candidate, rival.candidate, best.total - rival.total
+    same_label, by_class = leader.label == second.label, leader.what == second.what == "class"
+    apart = not {*leader.source.columns} & {*second.source.columns}
+    if same_label and (second.what == "hard" or (by_class and not apart)):
+        return MARGIN  # evidence against the other class becomes a doubt instead
+    if _is_another_truth(best, rival):
         return min(lead, REMARK / 2)
-    raters = not one_label and _but_for_numbers(one.label) == _but_for_numbers(two.label)
-    systems = one_label and apart and other.of(SCORE_NAMES) > 0 and other.of({"ranked"}) > -1.5
-    named_so = lead - best.of(VALUES) + other.of(VALUES)
-    if systems and both_of_class and _differ_in_a_word(one, two) and "made of another" not in other.parts:
-        named_so = min(named_so, 0.0 if other.of({"ranked"}) > -1 else MARGIN)
-    return min(lead, named_so) if raters or systems else lead
+    raters = not same_label and _words_without_numbers(leader.label) == _words_without_numbers(second.label)
+    systems = same_label and apart and rival.of(SCORE_NAMES) > 0 and rival.of({"ranked"}) > -1.5
+    named_lead = lead - best.of(VALUES) + rival.of(VALUES)
+    if systems and by_class and _differ_in_a_word(leader, second) and "made of another" not in rival.parts:
+        named_lead = min(named_lead, 0.0 if rival.of({"ranked"}) > -1 else MARGIN)
+    return min(lead, named_lead) if raters or systems else lead
 
 
-def _is_another_truth(best: Weighed, other: Weighed) -> bool:
-    """Tell whether another column is the truth as likely: named so, too, or equal in nearly all rows."""
-    one, two = best.candidate, other.candidate
-    alike = one.label != two.label and one.what == two.what and one.source.columns == two.source.columns
-    follows = other.parts.keys() & (FOLLOWS | {"prediction label"}) or two.how == "assigned"
-    if not alike or follows or other.of({"ranked"}) < 0.5 * WEIGHTS["ranked"].worth:
+def _is_another_truth(best: Weighed, rival: Weighed) -> bool:
+    """Tell whether a rival's label may be the truth as well: it has such a name, or nearly equal values."""
+    a, b = best.candidate, rival.candidate
+    same_scores = a.label != b.label and a.what == b.what and a.source.columns == b.source.columns
+    follows = rival.parts.keys() & (FOLLOWS | {"prediction label"}) or b.how == "assigned"
+    if not same_scores or follows or rival.of({"ranked"}) < 0.5 * WEIGHTS["ranked"].worth:
         return False
-    agree = float((one.head.text[one.label] == one.head.text[two.label]).mean())
-    return all(each.parts.keys() & {*NAMED} for each in (best, other)) or 0.9 < agree < 1
+    agreement = float((a.head.text[a.label] == a.head.text[b.label]).mean())
+    return all(reading.parts.keys() & {*NAMED} for reading in (best, rival)) or 0.9 < agreement < 1
 
 
-def _but_for_numbers(name: str) -> list[str]:
-    return [one for one in tokens(name) if not one.isdigit()]
+def _words_without_numbers(name: str) -> list[str]:
+    return [word for word in tokens(name) if not word.isdigit()]
 
 
-def _differ_in_a_word(one: Candidate, two: Candidate) -> bool:
-    """Tell whether two scores are named alike but for one word, as xgb_prob and lr_prob."""
-    a, b = (tokens(each.source.stem) for each in (one, two))
-    return len(a) == len(b) > 1 and sum(x != y for x, y in zip(a, b, strict=True)) == 1
+def _differ_in_a_word(a: Candidate, b: Candidate) -> bool:
+    """Tell whether the names of two scores differ in exactly one word, such as xgb_prob and lr_prob."""
+    words, second = (tokens(c.source.stem) for c in (a, b))
+    return len(words) == len(second) > 1 and sum(x != y for x, y in zip(words, second, strict=True)) == 1
 
 
-def same(one: Candidate, other: Candidate) -> bool:
-    """Tell whether two readings give every row the same probability of what was true."""
-    return one.q.shape == other.q.shape and np.allclose(one.q, other.q, rtol=1e-4, atol=1e-7, equal_nan=True)
+def same(a: Candidate, b: Candidate) -> bool:
+    """Tell whether two readings give the true class of every row the same probability."""
+    return a.q.shape == b.q.shape and np.allclose(a.q, b.q, rtol=1e-4, atol=1e-7, equal_nan=True)
 
 
 def is_asked(c: Candidate, options: ReadOptions) -> bool:
-    """Tell whether a candidate is what the options say."""
-    given, hard, of_answers = options.given, c.what == "hard", c.what in ("answer", "right")
-    parts = [one.strip() for one in (options.correct or "").split(",")]
+    """Tell whether a candidate agrees with the options."""
+    settings, hard, of_answers = options.given, c.what == "hard", c.what in ("answer", "right")
+    names = [name.strip() for name in (options.correct or "").split(",")]
     exact = options.scores in {*c.head.columns, *c.head.lists}
-    columns = [options.scores] if exact else [one.strip() for one in (options.scores or "").split(",")]
+    scores = [options.scores] if exact else [name.strip() for name in (options.scores or "").split(",")]
     against = (
-        hard and given.keys() & {"scores", "confidence", "positive", "kind", "correct"},
+        hard and settings.keys() & {"scores", "confidence", "positive", "kind", "correct"},
         not hard and (options.kind not in ("auto", c.kind) or options.score is not None),
         hard and options.score not in (None, c.said),
-        of_answers and given.keys() & {"scores", "classes", "positive", "against_rest"},
+        of_answers and settings.keys() & {"scores", "classes", "positive", "against_rest"},
         options.confidence is not None and not (of_answers and c.source.columns == (options.confidence,)),
         options.correct is not None
         and c.label
-        and not (of_answers and parts == [c.said, c.label][not c.said :]),
+        and not (of_answers and names == [c.said, c.label][not c.said :]),
         c.label and options.label_column not in (None, c.label),
-        (exact or len(columns) > 1) and {*c.source.columns} != {*columns},
+        (exact or len(scores) > 1) and {*c.source.columns} != {*scores},
     )
     return not any(against) and (c.what != "class" or not c.label or _is_positive(c, options))
 
 
 def _is_positive(c: Candidate, options: ReadOptions) -> bool:
-    """Tell whether the one score is of the class that the options say."""
+    """Tell whether a single score is of the class that the options name."""
     second = options.positive or (options.classes[-1] if options.classes else None) or options.against_rest
     if second is None or plain_text(second) in c.own:
         return second is None or c.positive == plain_text(second)
@@ -181,31 +180,31 @@ def _is_positive(c: Candidate, options: ReadOptions) -> bool:
 
 
 def in_all_rows(c: Candidate, head: Head, options: ReadOptions) -> str | None:
-    """Return what all rows say against one score that some rows are for; None if nothing does."""
+    """Return why all rows together contradict a reading of some of them; None if they do not."""
     if c.source.columns[0] not in head.columns:
         return None
     source: ScoreColumns = head.single(c.source.columns[0])
-    told = replace(
-        options, **{name: said for name, said in c.options().items() if name not in ("kind", "positive")}
+    narrowed = replace(
+        options, **{name: value for name, value in c.options().items() if name not in ("kind", "positive")}
     )
-    verdict = decided(enumerated(Facts(head, [source]), [source], told), told, head)
-    alike = [
-        (one.candidate.kind, one.candidate.positive) == (c.kind, c.positive) for one in verdict.readings[:1]
+    verdict = decided(enumerated(Facts(head, [source]), [source], narrowed), narrowed, head)
+    matches = [
+        (top.candidate.kind, top.candidate.positive) == (c.kind, c.positive) for top in verdict.readings[:1]
     ]
-    if alike == [True] and not verdict.asks:
+    if matches == [True] and not verdict.asks:
         return None
     doubt = f": {verdict.asked[0].said}" if verdict.asked else ""
     return f"{head.name}: {described(c)} fits {c.head.n:,} of the rows, but not all{doubt}"
 
 
 def described(c: Candidate) -> str:
-    """Return what a candidate reads, in words."""
+    """Describe a candidate in words, by its label and its scores."""
     scores = ", ".join(c.source.columns[:3]) + (", ..." if len(c.source.columns) > 3 else "")
-    what = {
+    description = {
         "classes": f"{c.kind} {scores}",
         "class": f"{c.kind} {scores} (of {c.positive or 'one class'})",
         "answer": f"{scores} as the confidence in {c.said}",
         "right": f"{scores} as the confidence in being right",
         "hard": f"predictions {c.said}, no scores",
     }[c.what]
-    return f"label {c.label}, {what}" if c.label else what
+    return f"label {c.label}, {description}" if c.label else description

@@ -1,4 +1,4 @@
-"""Which class each label is: by the names of the scores, by custom, by its place, or by the values."""
+"""Matching labels to classes: by the names of the scores, by custom, by place, or by the values."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ How = Literal[
     "letters",
     "assigned",
 ]
-ORDERS = {  # the weight of each way
+ORDERS = {  # the weight of each way to match
     "abbreviated": "classes abbreviated",
     "custom": "classes by custom",
     "ordered": "classes by number",
@@ -44,18 +44,18 @@ ORDERS = {  # the weight of each way
 
 
 class Matched(NamedTuple):
-    """Labels as classes.
+    """Labels matched to classes.
 
     Attributes
     ----------
     y
-        (n,) number of the class of each row, -1 where it is none.
+        (n,) number of the class of each row; -1 for none.
     how
-        By which labels are those of classes.
+        What the match is based on.
     names
-        What labels call the classes, in the order of the scores; none where the columns say it.
+        The class names in the labels, in the order of the scores; empty if the columns name the classes.
     number, rest
-        The number of the class of each label, and that of all others; -1 for none.
+        The class number of each label, and the number for all other labels; -1 for none.
     """
 
     y: NDArray[np.intp]
@@ -174,9 +174,9 @@ def orders(head: Head, source: ScoreColumns) -> dict[How, list[int]]:
         by_way["custom"] = sorted(range(2), key=lambda n: CUSTOM[classes[n]])
     elif not differ_in_numbers(classes):
         by_way["encoder"] = sorted(range(len(classes)), key=source.classes.__getitem__)
-    numbers_in_names = [re.findall(r"\d+", one) for one in classes]
-    if differ_in_numbers(classes) and all(len(one) == 1 and len(one[0]) < 10 for one in numbers_in_names):
-        numbers = [int(one[0]) for one in numbers_in_names]
+    digits_in = [re.findall(r"\d+", name) for name in classes]
+    if differ_in_numbers(classes) and all(len(runs) == 1 and len(runs[0]) < 10 for runs in digits_in):
+        numbers = [int(digits) for (digits,) in digits_in]
         if numbers != list(range(len(classes))) and max(numbers) < 4 * len(classes) + 4:
             by_way["numbers"] = [numbers.index(n) if n in numbers else -1 for n in range(max(numbers) + 1)]
     return by_way
@@ -190,14 +190,14 @@ def _matched(
     names: tuple[str, ...] = (),
     rest: int = -1,
 ) -> Matched:
-    known, which = distinct_texts(head.text[label])
-    y = np.array([number.get(one, rest if one else -1) for one in known.tolist()], np.intp)[which]
+    texts, index = distinct_texts(head.text[label])
+    y = np.array([number.get(text, rest if text else -1) for text in texts.tolist()], np.intp)[index]
     return Matched(y, how, names, number, rest)
 
 
 def spelled(head: Head, label: str) -> Mapping[str, str]:
-    """Return how each of the labels is written, by what it means."""
-    values, ordered = head.columns[label], {plain_text(one): one for one in head.ordered.get(label, ())}
+    """Return the spelling of each label in the file, by its canonical text."""
+    values, ordered = head.columns[label], {plain_text(name): name for name in head.ordered.get(label, ())}
     if values.dtype.kind != "O":
-        return {one: one for one in sorted(head.values[label])}
+        return {text: text for text in sorted(head.values[label])}
     return ordered | {text: str(value) for text, value in zip(head.text[label], values, strict=True) if text}

@@ -1,4 +1,4 @@
-"""What is in files: columns of a table, or arrays, and what they are taken for."""
+"""Find out which columns of a table are scores and labels, and read them."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ OF_CLASSES = ("scores", "classes", "positive", "label_column", "labels", "agains
 
 
 def find_in_tables(
-    parts: Sequence[Any], options: ReadOptions, *, labelled: bool = True, classes: Sequence[str] = ()
+    tables: Sequence[Any], options: ReadOptions, *, labelled: bool = True, classes: Sequence[str] = ()
 ) -> Source:
-    """Put tables one after the other and find out what their columns are; see `find`."""
-    return _find(joined(parts), options, labelled=labelled, classes=classes)
+    """Concatenate tables and find out what their columns are; see `find`."""
+    return _find(joined(tables), options, labelled=labelled, classes=classes)
 
 
 def _find(table: Table, options: ReadOptions, *, labelled: bool, classes: Sequence[str]) -> Source:
@@ -54,104 +54,104 @@ def _find(table: Table, options: ReadOptions, *, labelled: bool, classes: Sequen
     file = table.place.parts[0][0]
     refuse_duplicates(table.schema.names, file)
     refuse_repeated_fields(table.schema, file)
-    what = "is a table, with a column for each class; leave it out"
-    refuse_given(options, ["class_axis"], f"{table.place.name} {what}")
-    beside = None if options.labels is None or not labelled else path_of(options.labels)
-    if beside is not None and beside.exists() and known_format(beside).name != "npy":
-        both, read_so, note = with_labels(table, beside, options)
-        source = _find(both, read_so, labelled=True, classes=classes)
-        return replace(source, files=(*source.files, str(beside)), notes=(note, *source.notes))
+    advice = "is a table, with a column for each class; leave it out"
+    refuse_given(options, ["class_axis"], f"{table.place.name} {advice}")
+    label_file = None if options.labels is None or not labelled else path_of(options.labels)
+    if label_file is not None and label_file.exists() and known_format(label_file).name != "npy":
+        joined_table, label_options, note = with_labels(table, label_file, options)
+        source = _find(joined_table, label_options, labelled=True, classes=classes)
+        return replace(source, files=(*source.files, str(label_file)), notes=(note, *source.notes))
     packed = packed_columns(table, options)
-    seen = unpacked(table, packed)
-    refuse_duplicates(seen.schema.names, file)
+    unpacked_table = unpacked(table, packed)
+    refuse_duplicates(unpacked_table.schema.names, file)
     if options.score is not None and labelled:
-        return require_outcomes(seen, options)
+        return require_outcomes(unpacked_table, options)
     try:
-        return _chosen(table, seen, packed, options, labelled=labelled, known=classes)
+        return _chosen_source(table, unpacked_table, packed, options, labelled=labelled, classes=classes)
     except NoReading as question:
         graded = labelled and (question.without or options.scale is not None)
-        if graded and (outcomes := find_outcomes(seen, options)) is not None:
+        if graded and (outcomes := find_outcomes(unpacked_table, options)) is not None:
             return outcomes
         if labelled and question.offers and question.sure is not None:
-            first, rest = question.offers[: question.sure], question.offers[question.sure :]
-            question.offers = [*first, *({"score": name} for name in graded_names(seen)), *rest]
+            before, after = question.offers[: question.sure], question.offers[question.sure :]
+            question.offers = [*before, *({"score": name} for name in graded_names(unpacked_table)), *after]
         raise
 
 
-def _chosen(
+def _chosen_source(
     table: Table,
-    seen: Table,
+    unpacked_table: Table,
     packed: Mapping[str, Unpacked],
     options: ReadOptions,
     *,
     labelled: bool,
-    known: Sequence[str],
+    classes: Sequence[str],
 ) -> Source:
-    """Return what is found in a table where its columns are read as the evidence is for.
+    """Return the source for the most likely reading of the columns.
 
     Raises
     ------
     InputError
-        If nothing or several things may be meant.
+        If no reading, or several, are likely.
     UsageError
-        If an option names what is not there.
+        If an option names a column that does not exist.
     """
-    scaled_table = scaled(seen, options.scale, options)
-    head, names = head_of_table(scaled_table, options), seen.schema.names
+    scaled_table = scaled(unpacked_table, options.scale, options)
+    head, names = head_of_table(scaled_table, options), unpacked_table.schema.names
     if labelled and options.labels is None:
         head = head.with_truths()
-        names = [*names, *(one for one in head.columns if one not in names)]
+        names = [*names, *(name for name in head.columns if name not in names)]
     _refuse_contradictions(options, names, head.name)
     sources = head.sources if options.scores is None else by_pattern(head, options.scores)
     if options.scores is not None and not sources:
         raise UsageError(f'--scores: {head.name} has no column like "{options.scores}" that holds numbers')
-    beside = labelled and options.labels is None
-    choice = choose(head, sources, options, labelled=beside, known=known)
+    finds_labels = labelled and options.labels is None
+    choice = choose(head, sources, options, labelled=finds_labels, classes=classes)
     c = choice.chosen
     if c.what == "hard":
         return replace(
-            predicted(seen, c.said, c.label, options), doubts=choice.notes, considered=choice.struck
+            predicted(unpacked_table, c.said, c.label, options), doubts=choice.notes, considered=choice.struck
         )
-    used = {*c.source.columns, *(one for one in (c.label, c.said) if one)}
-    every = None
-    if beside and not c.source.many and head.n < seen.rows:
-        every = all_rows(scaled_table, options, used | head.of_cases())
-    if every is not None and (fault := in_all_rows(c, every, options)):
+    columns = {*c.source.columns, *(name for name in (c.label, c.said) if name)}
+    full_head = None
+    if finds_labels and not c.source.many and head.n < unpacked_table.rows:
+        full_head = all_rows(scaled_table, options, columns | head.of_cases())
+    if full_head is not None and (fault := in_all_rows(c, full_head, options)):
         raise InputError(fault)
     if options.weights is not None:
-        require_column(options.weights, seen.schema.names, head.name, "--weights")
+        require_column(options.weights, unpacked_table.schema.names, head.name, "--weights")
         if options.weights in (c.label, c.said):
             raise InputError(f"{head.name}: --weights {options.weights} is the column of the labels")
     truth = head.truths.get(c.label, {})
-    view = _view(table, packed, {*used, *c.source.ranks, *truth.values(), options.weights})
+    view = _view(table, packed, {*columns, *c.source.ranks, *truth.values(), options.weights})
     view = scaled(view, options.scale, options, c.source.columns)
     if truth:
         view = with_columns(view, {c.label: one_true(view, list(truth.values()), list(truth))})
-    of_options = packed.get(c.source.columns[0])
-    if of_options and c.label and of_options.layout is LISTS and of_options.classes:
+    packed_scores = packed.get(c.source.columns[0])
+    if packed_scores and c.label and packed_scores.layout is LISTS and packed_scores.classes:
         refuse_absent_options(table, c.source.columns[0], c.label)
     censored = censoring(head, c.label) if c.label and options.label_column is None else ""
-    source = _answers(view, c, options) if _is_of_answers(c, options) else _source(view, c, options, names)
+    source = _answers(view, c, options) if _has_answers(c, options) else _source(view, c, options, names)
     return replace(
         source,
         doubts=(*choice.notes, *([censored] if censored else [])),
         considered=choice.struck,
-        repeats=repeats(head, c.source.columns, tuple(used - {*c.source.columns})) if labelled else (),
+        repeats=repeats(head, c.source.columns, tuple(columns - {*c.source.columns})) if labelled else (),
     )
 
 
-def _is_of_answers(c: Candidate, options: ReadOptions) -> bool:
+def _has_answers(c: Candidate, options: ReadOptions) -> bool:
     return c.what in ("answer", "right") and bool(c.label or options.confidence is not None)
 
 
 def _view(table: Table, packed: Mapping[str, Unpacked], names: Collection[str | None]) -> Table:
-    """Return a table with these columns as they are seen, and others as they are stored."""
-    used = {name: it for name, it in packed.items() if any(one.name in names for one in it.made)}
-    return unpacked(table, used)
+    """Return a table with the named columns unpacked, and the others as stored."""
+    needed = {name: item for name, item in packed.items() if any(field.name in names for field in item.made)}
+    return unpacked(table, needed)
 
 
 def _source(table: Table, c: Candidate, options: ReadOptions, names: Sequence[str]) -> Source:
-    """Return what is found where columns are read as scores of classes."""
+    """Return the source for columns that are read as scores of classes."""
     columns, order, classes = _ordered(c, options)
     stored = stored_scores(table, columns)
     ranked = ranked_scores(stored, c.source.ranks, options) if c.source.ranks else None
@@ -165,7 +165,7 @@ def _source(table: Table, c: Candidate, options: ReadOptions, names: Sequence[st
     layout = packed.layout if packed and packed.layout else _layout(c, names)
     notes = [packed.note] if packed and packed.note else []
     return replace(
-        _read_so(table, scores, c, options, {*scores.names, c.label}),
+        _base_source(table, scores, c, options, {*scores.names, c.label}),
         classes=classes,
         by_rank=ranked is not None,
         ordered=(ranked.ordered if ranked else in_order or options.classes is not None)
@@ -182,7 +182,7 @@ def _source(table: Table, c: Candidate, options: ReadOptions, names: Sequence[st
 
 
 def _ordered(c: Candidate, options: ReadOptions) -> tuple[tuple[str, ...], list[int], tuple[str, ...] | None]:
-    """Return the columns in the order of the classes, their places, and what labels call the classes."""
+    """Return the columns in the order of the classes, their places, and the labels of the classes."""
     columns, classes, order = c.source.columns, names_of(c, options), list[int]()
     if c.how in ("custom", "encoder") and c.source.form == "columns" and not options.classes:
         order = orders(c.head, c.source)[c.how]
@@ -193,57 +193,57 @@ def _ordered(c: Candidate, options: ReadOptions) -> tuple[tuple[str, ...], list[
 
 
 def _kind_reason(c: Candidate, layout: Layout) -> str:
-    """Return why scores are of their kind, where names or the layout say it."""
-    named, reason = kind_by_name(c.source.columns)
+    """Return why scores are of their kind, if their names or the layout tell; else ""."""
+    kind, reason = kind_by_name(c.source.columns)
     if layout.kind is not None:
-        named, reason = layout.kind, f"so {layout.name} writes them"
-    reason = reason if named == ("probs" if c.kind == "percent" else c.kind) else ""
+        kind, reason = layout.kind, f"so {layout.name} writes them"
+    reason = reason if kind == ("probs" if c.kind == "percent" else c.kind) else ""
     if c.kind == "logits" and c.source.of_options:
         return "log-probabilities of the options, which become probabilities among them alone"
     return f"percentages from 0 to 100{f', {reason}' if reason else ''}" if c.kind == "percent" else reason
 
 
 def _answers(table: Table, c: Candidate, options: ReadOptions) -> Source:
-    """Return the confidence as the one score, and read what is right."""
-    right = [one for one in (c.said, c.label) if one]
-    values = [column_values(table, one) for one in right]
-    taken = {*c.source.columns, *(right if len(right) == 1 else ())}
-    both = f'columns "{c.said}" and "{c.label}", which are equal where it is right'
+    """Return the source for a confidence as the single score, with the answers that are right as labels."""
+    columns = [name for name in (c.said, c.label) if name]
+    values = [column_values(table, name) for name in columns]
+    excluded = {*c.source.columns, *(columns if len(columns) == 1 else ())}
+    description = f'columns "{c.said}" and "{c.label}", which are equal where it is right'
     return replace(
-        _read_so(table, stored_scores(table, c.source.columns), c, options, taken),
+        _base_source(table, stored_scores(table, c.source.columns), c, options, excluded),
         classes=WRONG_RIGHT,
         kind_reason="a confidence is a probability"
         + ", as percentages from 0 to 100" * (c.kind == "percent"),
-        labels=outcomes_of(values, options.ignore_label) if right else None,
-        labels_from=both if len(right) == 2 else f'column "{right[0]}"' if right else "",
+        labels=outcomes_of(values, options.ignore_label) if columns else None,
+        labels_from=description if len(columns) == 2 else f'column "{columns[0]}"' if columns else "",
         layout=ANSWERS.name,
     )
 
 
-def _read_so(
-    table: Table, scores: TableScores, c: Candidate, options: ReadOptions, taken: Collection[str]
+def _base_source(
+    table: Table, scores: TableScores, c: Candidate, options: ReadOptions, excluded: Collection[str]
 ) -> Source:
-    """Return scores of their kind, and the other columns."""
-    others = tuple(one for one in table.columns if one not in taken)
+    """Return the source with scores of their kind, weights and the remaining columns."""
+    remaining = tuple(name for name in table.columns if name not in excluded)
     return Source(
         place=table.place,
         scores=scores,
         table=table,
         kind=c.kind,
         weights=None if options.weights is None else column_values(table, options.weights),
-        columns=LazyColumns(others, partial(distinct_texts, table)),
+        columns=LazyColumns(remaining, partial(distinct_texts, table)),
         files=tuple(name for name, _ in table.place.parts),
         taken=scores.names,
     )
 
 
 def _refuse_contradictions(options: ReadOptions, names: Sequence[str], name: str) -> None:
-    """Refuse options that contradict each other, or name what is not there."""
-    of_classes = [one for one in OF_CLASSES if getattr(options, one) is not None]
+    """Refuse options that contradict each other or name columns that do not exist."""
+    conflicts = [option for option in OF_CLASSES if getattr(options, option) is not None]
     for option in ("confidence", "correct"):
-        if getattr(options, option) is not None and of_classes:
+        if getattr(options, option) is not None and conflicts:
             raise UsageError(
-                f"--{option} says that {name} has answers, and --{of_classes[0].replace('_', '-')} that it "
+                f"--{option} says that {name} has answers, and --{conflicts[0].replace('_', '-')} that it "
                 "has classes; leave one out"
             )
     if options.labels is not None and options.labels in names and not os.path.exists(options.labels):
@@ -259,31 +259,31 @@ def _refuse_contradictions(options: ReadOptions, names: Sequence[str], name: str
     for column in (options.correct or "").split(",") if options.correct else ():
         require_column(column.strip(), names, name, "--correct")
     for option in ("label_column", "confidence"):
-        if (said := getattr(options, option)) is not None:
-            require_column(said, names, name, f"--{option.replace('_', '-')}")
+        if (column := getattr(options, option)) is not None:
+            require_column(column, names, name, f"--{option.replace('_', '-')}")
 
 
 def _by_ranking(c: Candidate, options: ReadOptions) -> str:
-    """Return a sentence on the class of one score that nothing but the ranking says; "" if something does."""
+    """Return a note if only the ranking tells which class a single score belongs to, else ""."""
     if not c.ranked_by_values or options.positive or options.classes or options.against_rest:
         return ""
-    called = spelled(c.head, c.label)
-    taken, other = called[c.positive], next(word for text, word in called.items() if text != c.positive)
+    words = spelled(c.head, c.label)
+    positive, negative = words[c.positive], next(word for text, word in words.items() if text != c.positive)
     return (
-        f"nothing says which class {c.source.columns[0]} is the score of; {taken} is taken, as it ranks "
-        f"higher there: say --positive {shlex.quote(taken)}, or --positive {shlex.quote(other)}"
+        f"nothing says which class {c.source.columns[0]} is the score of; {positive} is taken, as it ranks "
+        f"higher there: say --positive {shlex.quote(positive)}, or --positive {shlex.quote(negative)}"
     )
 
 
 def _layout(c: Candidate, names: Sequence[str]) -> Layout:
-    """Return what the columns are called by: some software, or their form."""
+    """Return the layout of the columns: of some software if their names match, else of their form."""
     if c.source.form == "ranked":
         return RANKS
-    plainly, columns = {plain(one) for one in names}, c.source.columns
+    plain_names, columns = {plain(name) for name in names}, c.source.columns
     by_class = c.source.many and {*map(plain_text, columns)} == c.own
     for layout in LAYOUTS:
-        named_so = layout.columns and all(layout.pattern.fullmatch(one) for one in columns)
-        beside = {plain(one) for one in layout.beside} <= plainly
-        if beside and (named_so or (layout.by_class and not layout.columns and by_class)):
+        fits_names = layout.columns and all(layout.pattern.fullmatch(column) for column in columns)
+        complete = {plain(name) for name in layout.beside} <= plain_names
+        if complete and (fits_names or (layout.by_class and not layout.columns and by_class)):
             return layout
     return LISTS if c.source.form == "lists" else COLUMNS if c.source.many else ALONE

@@ -1,4 +1,4 @@
-"""What kinds of scores numbers may be: probabilities, percentages, logits or logarithms."""
+"""Which kinds of scores numbers may be: probabilities, percentages, logits or logarithms."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from calcli.io.options import ReadOptions
 from calcli.io.reading.head import Head, ScoreColumns
 from calcli.io.words import ROLES, tokens
 
-MOST = 0.95  # of the rows
-FEW_CLASSES = 12  # codes of classes, which are no scores
+MOST = 0.95  # share of the rows
+FEW_CLASSES = 12  # up to this many distinct values may be codes of classes, not scores
 Kinds = list[tuple[Called, str]]
 
 
 def kinds_of_one(source: ScoreColumns, head: Head, options: ReadOptions) -> Kinds:
-    """Return what kinds one column may be of, each with the weight of it."""
+    """Return the kinds of scores that one column may hold, each with the name of its weight."""
     (low, high), words = source.span, {*tokens(source.stem)}
     if not low <= high:
         return []
@@ -33,35 +33,35 @@ def kinds_of_one(source: ScoreColumns, head: Head, options: ReadOptions) -> Kind
     by_name = words & ROLES["logit"] and (low < 0 or words & ROLES["always_logit"])
     kinds = dict(_scales(source.values[:, 0], words))
     if high <= 0:
-        called = words & (ROLES["logarithm"] | ROLES["logit"])
-        kinds["log-probs"] = "logarithms by name" if called else "logarithms"
+        has_word = words & (ROLES["logarithm"] | ROLES["logit"])
+        kinds["log-probs"] = "logarithms by name" if has_word else "logarithms"
     if not np.isinf(source.values).any():
         kinds["logits"] = "logits by name" if by_name else "logits"
     return list(kinds.items())
 
 
 def _scales(values: Doubles, words: set[str]) -> Iterator[tuple[Called, str]]:
-    """Yield the scales on which numbers lie, but for a few rows at fault."""
+    """Yield the scales that fit the values, apart from a few faulty rows."""
     values = values[~np.isnan(values)]
     high = values.max()
-    called = words & (ROLES["percent"] | ROLES["probability"] | ROLES["confidence"])
-    named_so = "percent by name" if called and high > 10 else "percent"
-    scales: tuple[tuple[Called, float, str], ...] = (("probs", 1, "fractions"), ("percent", 101, named_so))
+    by_name = words & (ROLES["percent"] | ROLES["probability"] | ROLES["confidence"])
+    percent = "percent by name" if by_name and high > 10 else "percent"
+    scales: tuple[tuple[Called, float, str], ...] = (("probs", 1, "fractions"), ("percent", 101, percent))
     for kind, top, weight in scales:
         outside = int(((values < 0) | (values > top)).sum())
         few = not words & ROLES["logit"] and (kind == "probs" or high > 10) and outside < len(values)
         if outside <= (max(1, (1 - MOST) * len(values)) if few else 0):
-            yield kind, "two scales" if kind == "percent" and _has_two(values) else weight
+            yield kind, "two scales" if kind == "percent" and _mixes_scales(values) else weight
 
 
-def _has_two(values: Doubles) -> bool:
-    """Tell whether fractions stand among percentages."""
-    below, above, whole = (values > 0) & (values <= 1), values > 1, values == np.round(values)
-    return bool((below & ~whole).any() and (whole[above].all() or not (above & (values < 5)).any()))
+def _mixes_scales(values: Doubles) -> bool:
+    """Tell whether the values mix fractions and percentages."""
+    below, above, integer = (values > 0) & (values <= 1), values > 1, values == np.round(values)
+    return bool((below & ~integer).any() and (integer[above].all() or not (above & (values < 5)).any()))
 
 
 def kinds_of_many(source: ScoreColumns, options: ReadOptions) -> Kinds:
-    """Return what kinds several scores of a row may be of, each with the weight of it."""
+    """Return the kinds that several scores of a row may have, each with the name of its weight."""
     low, high = source.span
     if not low <= high:
         return []
@@ -73,11 +73,11 @@ def kinds_of_many(source: ScoreColumns, options: ReadOptions) -> Kinds:
         return [("probs", "no simplex")]
     if low >= 0 and high > 1 and source.share_of_sums(100) > 0.5:
         return [("percent", "simplex")]
-    return list(_without_sums(source, {*tokens(source.stem)}))
+    return list(_kinds_without_sums(source, {*tokens(source.stem)}))
 
 
-def _without_sums(source: ScoreColumns, words: set[str]) -> Iterator[tuple[Called, str]]:
-    """Yield what kinds scores may be of whose rows do not sum to one."""
+def _kinds_without_sums(source: ScoreColumns, words: set[str]) -> Iterator[tuple[Called, str]]:
+    """Yield the kinds that scores may have if their rows do not sum to one."""
     low, high = source.span
     with np.errstate(all="ignore"):
         sums = np.exp(source.values).sum(axis=1)
@@ -87,14 +87,14 @@ def _without_sums(source: ScoreColumns, words: set[str]) -> Iterator[tuple[Calle
         return
     if low >= 0 and high <= 1 + ROUNDING and not words & ROLES["always_logit"]:
         yield "probs", "no simplex"
-    called = low < 0 and words & (ROLES["logit"] | ROLES["score"] | ROLES["prediction"])
-    named_so = words & ROLES["always_logit"] or source.of_options or called
-    if named_so or low < 0 or source.form != "columns":
-        yield "logits", "logits by name" if named_so or (source.given and low < 0) else "logits"
+    scored = low < 0 and words & (ROLES["logit"] | ROLES["score"] | ROLES["prediction"])
+    by_name = words & ROLES["always_logit"] or source.of_options or scored
+    if by_name or low < 0 or source.form != "columns":
+        yield "logits", "logits by name" if by_name or (source.given and low < 0) else "logits"
 
 
 def may_be_scores(source: ScoreColumns, head: Head, options: ReadOptions) -> bool:
-    """Tell whether one column may hold scores: not zeros and ones, nor codes of classes."""
+    """Tell whether one column may hold scores, rather than zeros and ones or codes of classes."""
     name, values = source.columns[0], source.values[:, 0]
     if name in (options.scores, options.confidence) or name in head.percent or name in head.fractions:
         return True

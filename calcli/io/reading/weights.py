@@ -1,4 +1,4 @@
-"""What each piece of evidence is worth, and what is said of it: the tables of `evidence.toml`."""
+"""What each piece of evidence is worth, and its wording: the tables of `evidence.toml`."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ class Weight(NamedTuple):
     Attributes
     ----------
     worth
-        Log-odds for the reading; at most so much, in either direction, where the evidence has degrees.
+        Log-odds for the reading; the largest absolute value if the evidence has degrees.
     meaning
-        What is seen, in words.
+        The observation, in words.
     option
-        The options that settle it: with one of them it speaks no more against a reading.
+        The options that settle it: if one is given, the evidence no longer counts against a reading.
     about
-        "label" or "scores", if it is what the name of one says; else "".
+        "label" or "scores" if the evidence comes from the name of the label or the scores, else "".
     """
 
     worth: float
@@ -34,13 +34,13 @@ class Doubt(NamedTuple):
     Attributes
     ----------
     said
-        A sentence.
+        The doubt, as a sentence.
     option
-        Options that end it.
+        The options that resolve it.
     asks
-        Whether nothing is read before one of them is given.
+        Whether one of these options must be given before the data are read.
     offers
-        What may be said; none if it is that the reading is meant.
+        The options to offer; empty to offer the options of the reading.
     """
 
     said: str
@@ -50,8 +50,8 @@ class Doubt(NamedTuple):
 
 
 _TABLES = tomllib.loads(files("calcli.io.reading").joinpath("evidence.toml").read_text("utf-8"))
-WEIGHTS = {name: Weight(*said) for name, said in _TABLES["weights"].items()}
-DOUBTS = {name: Doubt(*said) for name, said in _TABLES["doubts"].items()}
+WEIGHTS = {name: Weight(*fields) for name, fields in _TABLES["weights"].items()}
+DOUBTS = {name: Doubt(*fields) for name, fields in _TABLES["doubts"].items()}
 QUESTIONS: dict[str, str] = _TABLES["questions"]
-MARGIN = 3.0  # a lead over all readings with other numbers that needs no remark
-REMARK = 1.0  # a lead that is read with a remark; less is asked
+MARGIN = 3.0  # with this lead over all readings with other numbers, no remark is needed
+REMARK = 1.0  # with this lead, the data are read with a remark; with less, the user is asked

@@ -57,7 +57,7 @@ def test_a_score_that_decides_nothing_may_be_of_something_else(tmp_path):
     predicted, score = np.arange(N) % 2, RNG.random(N)
     path = saved(tmp_path, {"y_pred": predicted, "prob": score, "y_true": BINARY})
     refused(
-        path, "(?s)does not decide which class y_pred names: it may be the confidence in that.*--positive 1"
+        path, "(?s)does not decide the class in y_pred: it may be the confidence in that.*--positive 1"
     )
     found = read(path, ReadOptions(positive="1"))
     assert found.provenance.doubts == ()
@@ -175,5 +175,5 @@ def test_a_perfect_classifier_is_an_answer(other, tmp_path):
 def test_a_label_that_follows_is_suspected_beside_what_may_be_the_truth(other, tmp_path):
     columns = {**dict(zip(NAMES, THREE.T, strict=True)), "label": NAMES[ORDER[:, 0]], **other}
     path = saved(tmp_path, columns)
-    refused(path, "label follows from the scores, which say much of another column|has the label")
+    refused(path, "label follows from the scores, and these also predict another column|has the label")
     np.testing.assert_array_equal(read(path, ReadOptions(label_column="label")).labels, ORDER[:, 0])

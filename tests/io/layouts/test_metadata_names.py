@@ -52,11 +52,11 @@ def test_names_that_are_numbers_in_another_order(layout, tmp_path):
 def test_numbers_that_are_places_or_names(tmp_path):
     path = with_names(tmp_path, {"prob_0": PROB, "prob_1": TWO[:, 0]}, BINARY, ("1", "0"))
     refused(
-        path, r"which may number the classes or be their names in the metadata, 1, 0\.(?s:.*)--classes 0,1"
+        path, r"which may be positions or the names of the classes 1, 0 in the metadata\.(?s:.*)--classes 0,1"
     )
     np.testing.assert_allclose(of_true_classes(path, classes=("0", "1")), np.where(BINARY, PROB, TWO[:, 0]))
     path = with_names(tmp_path, {"prob_1": PROB}, BINARY, ("1", "2"))
-    refused(path, "the name of prob_1 says that it is of 1")
+    refused(path, "the name of prob_1 says that it is the score of 1")
     np.testing.assert_allclose(of_true_classes(path, positive="2"), TRUE)
     np.testing.assert_allclose(of_true_classes(path, positive="1"), 1 - TRUE)
 
