@@ -94,7 +94,7 @@ def test_members_that_are_no_arrays(tmp_path):
 def test_labels_without_rows_or_classes_beside_scores_without_labels(tmp_path):
     probs, _ = random_probs()
     np.savez(tmp_path / "in.npz", probs=probs, labels=np.empty((0, 0)))
-    with pytest.raises(InputError, match=r"has 40 rows of scores, but array .labels. has 0 labels"):
+    with pytest.raises(InputError, match=r"has 40 rows of 1 scores, but array .labels. has 0 labels"):
         read(tmp_path / "in.npz")
     calibrator = Temperature()
     calibrator.parameters = {"temperature": 2.0}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -263,3 +264,51 @@ def test_an_array_of_less_than_no_columns_is_damaged(columns, drop, tmp_path):
     np.save(tmp_path / "t_labels.npy", np.zeros(60, int))
     with pytest.raises(InputError, match=r"t.npy: the head of this .npy file is damaged; save it again"):
         read(path, ReadOptions(drop_missing=drop))
+
+
+@pytest.mark.parametrize("name", ["test_labels.txt", "labels.txt", "y_test.txt"])
+def test_labels_are_read_from_a_text_file_with_one_a_line(name, tmp_path):
+    scores, labels = random_probs()
+    np.save(tmp_path / "test.npy", scores)
+    np.savetxt(tmp_path / name, labels, fmt="%d")
+    predictions = read(tmp_path / "test.npy")
+    np.testing.assert_array_equal(predictions.labels, labels)
+    assert predictions.provenance.labels.endswith(name)
+
+
+def test_labels_in_a_text_file_may_be_names_or_numbers(tmp_path):
+    scores, labels = random_probs()
+    np.save(tmp_path / "test.npy", scores)
+    classes = tuple(f"class {k}" for k in range(scores.shape[1]))
+    (tmp_path / "names.txt").write_text("".join(f"{classes[k]}\r\n" for k in labels), encoding="utf-8-sig")
+    (tmp_path / "numbers.txt").write_text("\n".join(f"{k}.0" for k in labels))
+    options = ReadOptions(labels=str(tmp_path / "names.txt"), classes=classes)
+    np.testing.assert_array_equal(read(tmp_path / "test.npy", options).labels, labels)
+    options = ReadOptions(labels=str(tmp_path / "numbers.txt"))
+    np.testing.assert_array_equal(read(tmp_path / "test.npy", options).labels, labels)
+
+
+@pytest.mark.parametrize("content", [b"", b"\xff\xfe\x00", b"1\n0\n"])
+def test_a_text_file_without_a_label_for_each_row_is_refused(content, tmp_path):
+    np.save(tmp_path / "test.npy", random_probs().scores)
+    (tmp_path / "labels.txt").write_bytes(content)
+    with pytest.raises(InputError, match=r"labels\.txt (is empty|is not text in UTF-8|has 2 labels)"):
+        read(tmp_path / "test.npy")
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_scores_in_one_flat_array_are_refused_with_a_command_that_shapes_them(packed, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    scores, labels = random_probs()
+    if packed:
+        np.savez("p.npz", probs=scores.ravel(), labels=labels)
+    else:
+        np.save("p.npy", scores.ravel())
+        np.save("labels.npy", labels)
+    with pytest.raises(InputError, match="row by row: python -c") as caught:
+        read(f"p.np{'z' if packed else 'y'}")
+    (code,) = re.findall('python -c "(.*?)"', str(caught.value))
+    subprocess.run([sys.executable, "-c", code], check=True)
+    predictions = read(f"p_rows.np{'z' if packed else 'y'}")
+    np.testing.assert_array_equal(scores_of(predictions), scores)
+    np.testing.assert_array_equal(predictions.labels, labels)

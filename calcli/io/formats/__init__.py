@@ -153,15 +153,10 @@ def known_format(path: AnyPath) -> Format:
     InputError
         If there is no such file, it is empty, or its name has no known ending, or says what it is not.
     """
-    if not path.exists():
-        raise InputError(f"{path}: no such file")
-    if not path.is_file():
-        raise InputError(f"{path} is not a file; pipe it in with - as the file name")
-    if format_of(path) is None:
+    if path.exists() and format_of(path) is None:
         _refuse_foreign(path)
+    require_file(path)
     form = named_format(path)
-    if path.stat().st_size == 0:
-        raise InputError(f"{path} is empty (0 bytes)")
     with path.open("rb", buffering=0) as file:
         if file.read(len(POINTER)) == POINTER:
             raise InputError(
@@ -170,6 +165,16 @@ def known_format(path: AnyPath) -> Format:
     if form.magic and not form.text and path.suffix.lower() not in PACKED:
         _refuse_wrong_content(path, form)
     return form
+
+
+def require_file(path: AnyPath) -> None:
+    """Raise an InputError unless there is a file with something in it."""
+    if not path.exists():
+        raise InputError(f"{path}: no such file")
+    if not path.is_file():
+        raise InputError(f"{path} is not a file; pipe it in with - as the file name")
+    if path.stat().st_size == 0:
+        raise InputError(f"{path} is empty (0 bytes)")
 
 
 def sniff(start: bytes) -> str:

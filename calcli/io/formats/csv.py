@@ -35,6 +35,10 @@ BLOCK_BYTES = 1 << 24  # parsed at once; no line may be longer
 MOST_COLUMNS = 50_000  # the parser takes 10 kB for each
 QUOTE, NEWLINE, RETURN = (ord(mark) for mark in '"\n\r')
 DISTRIBUTION = "distribution"  # Weka's name of the probabilities of all classes
+COLUMN = "column_{}"  # by its place, in a file without a line of headings
+NO_HEADINGS = "the file has no line of headings; its columns are numbered"
+HEAD_BYTES, HEAD_ROWS = 1 << 16, 64  # that show whether there is a line of headings
+NUMBER = re.compile(r"\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*")
 SEPARATORS = {",": "commas", "\t": "tabs", ";": "semicolons"}
 NOT_UTF8 = "is not text in UTF-8; save the file in this encoding, in spreadsheets called CSV UTF-8"
 
@@ -55,13 +59,16 @@ def open_file(path: AnyPath, name: str) -> Table:
         except pa.ArrowInvalid:
             _refuse_ragged(path, name, delimiter)
             raise
-        return replace(with_types(_of_weka(text)), delimiter=delimiter)
+        note = NO_HEADINGS if text.columns[0] == COLUMN.format(1) else ""
+        return replace(with_types(_of_weka(text)), delimiter=delimiter, note=note)
 
 
 def _parsed(name: str, delimiter: str, part: bytes, earlier: Any) -> Any:
     """Return the pyarrow.Table of a part of a file; but for the first one it has no line of headings."""
     part += b"\n" * bool(part and not part.endswith((b"\n", b"\r")))
     names, headed = earlier.names if earlier else _headings(part, name, delimiter), earlier is None
+    if headed and _is_row(names, part, delimiter):
+        names, headed = [COLUMN.format(place) for place in range(1, len(names) + 1)], False
     if headed and names[-1] == DISTRIBUTION:
         rows = part.partition(b"\n")[2]
         absent = rows.partition(b"\n")[0].count(delimiter.encode()) + 2 - len(names)
@@ -106,6 +113,18 @@ def _headings(part: bytes, name: str, delimiter: str) -> list[str]:
     except UnicodeDecodeError as error:
         refuse_bytes(name, "the line of headings", error)
     return names
+
+
+def _is_row(names: Sequence[str], part: bytes, delimiter: str) -> bool:
+    """Tell whether the first line is a row: its cells above numbers are numbers, one a decimal fraction."""
+    text = part[:HEAD_BYTES].decode(errors="replace")
+    rows = list(islice(text_csv.reader(io.StringIO(text), delimiter=delimiter), 1, 1 + HEAD_ROWS))[:-1]
+    numeric = [
+        all(len(row) == len(names) and NUMBER.fullmatch(row[place]) for row in rows)
+        for place in range(len(names))
+    ]
+    cells = [cell for cell, is_number in zip(names, numeric, strict=True) if is_number and rows]
+    return all(map(NUMBER.fullmatch, cells)) and any("." in cell for cell in cells)
 
 
 def _of_weka(text: Table) -> Table:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any, BinaryIO
@@ -27,8 +28,9 @@ from calcli.io.tables.source import Source, in_order, require_label_each, rows_o
 SCORES, LABEL = "scores", "label"  # the arrays; the second is also the column that labels are passed on as
 LABEL_ENDINGS = ("labels", "targets", "label", "target")
 SCORES_ENDING = re.compile(r"(?i)(^|[_.-])(scores|logits|log_probs|probs|probabilities|predictions|preds)$")
+LABEL_SUFFIXES = (".npy", ".txt")
 LABEL_FILE = re.compile(
-    rf"(?i)((.*[_.-])?({'|'.join(LABEL_ENDINGS)})|y[_-]?(test|true|val|valid)|targs|gt)\.npy"
+    rf"(?i)((.*[_.-])?({'|'.join(LABEL_ENDINGS)})|y[_-]?(test|true|val|valid)|targs|gt)\.(npy|txt)"
 )
 
 
@@ -45,8 +47,10 @@ def open_file(path: AnyPath, name: str) -> Archive:
 
 
 def stored_array(path: AnyPath) -> StoredArray:
-    """Return the array in a .npy file; otherwise as `open_file`."""
+    """Return the array in a .npy file, or the values in a .txt file, one a line; otherwise as `open_file`."""
     name = str(path)
+    if path.suffix.lower() == ".txt":
+        return StoredArray.held(_values_of_lines(path), name, name)
     if path.suffix.lower() in formats.PACKED:
         return StoredArray.held(held_array(unpacked_bytes(path), name), name, name)
     with path.open("rb") as file:
@@ -57,6 +61,19 @@ def stored_array(path: AnyPath) -> StoredArray:
             f"{path} is truncated: {there} of {header.size} bytes of the array are there; copy it again"
         )
     return StoredArray(name, name, header, partial(opened_file, path), partial(_array, path))
+
+
+def _values_of_lines(path: AnyPath) -> Array:
+    """Return (N,) values from a text file with one value a line: integers, numbers or text."""
+    try:
+        lines = path.read_bytes().decode("utf-8-sig").rstrip().splitlines()
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path} is not text in UTF-8; save the file in this encoding") from error
+    texts = np.array([line.strip() for line in lines], str)
+    for kind in (np.int64, np.float64):
+        with suppress(ValueError, OverflowError):
+            return texts.astype(kind)
+    return texts
 
 
 def with_labels(scores: Archive, options: ReadOptions, *, labelled: bool, alone: bool) -> Archive:
@@ -104,14 +121,16 @@ def labels_of_same_stem(path: AnyPath) -> AnyPath | None:
     """Return the file of labels beside a .npy file of scores that is named after it, or None."""
     packed = path.suffix.lower() in formats.PACKED
     names = _named_after(path.stem.removesuffix(".npy"))
-    files = (path.with_name(name + packed * path.suffix) for name in names)
+    files = (path.with_name(name + (packed and name.endswith(".npy")) * path.suffix) for name in names)
     return next((file for file in files if file.is_file()), None)
 
 
 def _named_after(stem: str) -> list[str]:
     """Return what a file of labels may be called that belongs to scores, likeliest first."""
     stems = [fromkey for fromkey in dict.fromkeys((stem, SCORES_ENDING.sub("", stem))) if fromkey]
-    return [f"{stem}_{ending}.npy" for stem in stems for ending in LABEL_ENDINGS]
+    return [
+        f"{stem}_{ending}{suffix}" for suffix in LABEL_SUFFIXES for stem in stems for ending in LABEL_ENDINGS
+    ]
 
 
 def _fitting_labels(path: AnyPath, scores: tuple[int, ...]) -> AnyPath | None:
@@ -137,7 +156,7 @@ def only_labels_beside(path: AnyPath) -> AnyPath:
     InputError
         If there is none, or there are several.
     """
-    files = [file for file in path.parent.iterdir() if file.suffix.lower() == ".npy" and file != path]
+    files = [file for file in path.parent.iterdir() if file.suffix.lower() in LABEL_SUFFIXES and file != path]
     labels = sorted(file for file in files if LABEL_FILE.fullmatch(file.name))
     owners = {name: file.name for file in files if file not in labels for name in _named_after(file.stem)}
     unowned = [file for file in labels if file.name not in owners]
@@ -161,11 +180,13 @@ def _foreign_labels(path: AnyPath) -> str:
 
 
 def require_array(path: AnyPath) -> None:
-    """Raise an InputError if a file of labels is none of an array."""
-    if formats.known_format(path).name != "npy":
+    """Raise an InputError if a file of labels holds neither an array nor a value a line."""
+    if path.suffix.lower() == ".txt":
+        formats.require_file(path)
+    elif formats.known_format(path).name != "npy":
         raise InputError(
-            f"{path}: expected an array of labels (.npy); join the labels of a table to the scores first, by "
-            "the id of the rows, and name their column with --label-column"
+            f"{path}: expected an array of labels (.npy), or a label a line (.txt); join the labels of a "
+            "table to the scores first, by the id of the rows, and name their column with --label-column"
         )
 
 

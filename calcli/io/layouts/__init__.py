@@ -81,7 +81,7 @@ RANKS = Layout(
 ARRAYS = Layout(
     "arrays",
     "an (N, K) array in `.npy`; in `.npz` that named `scores`, `logits`, `probs`, `y_proba` ...",
-    "`x_labels.npy` beside `x.npy`; in `.npz` an array `labels`, `y_test`, `label_ids` ...",
+    "`x_labels.npy`, or `x_labels.txt` with one a line, beside `x.npy`; in `.npz` an array `labels`, `y_test`, `label_ids` ...",
 )
 ANSWERS = Layout(
     "answers, right or wrong",
@@ -137,7 +137,7 @@ LAYOUTS = (
     Layout(
         "text in cells",
         "`[0.1, 0.9]`, `0.1,0.9`, `[0.1 0.9]`, `(3,[0,2],[0.1,0.9])` of Spark, lists of {label, score}, "
-        "objects of scores, `87%`",
+        "objects of scores, also inside the objects that Snowflake writes to `PREDICTION`, `87%`",
         module="texts",
     ),
     Layout("NannyML", "`y_pred_proba_cat`", "`y_true`", r"y_pred_proba_(?P<class>.+)", ("y_pred",)),

@@ -225,10 +225,11 @@ def _of_objects(field: Any, values: list[str], options: ReadOptions) -> Unpacked
     """Return what becomes of text that holds objects: each a {label, score}, or one of scores by class."""
     literal, classes = _literal(values[0]), None
     if isinstance(literal, dict):
-        if len(literal) < 2 or not all(isinstance(value, int | float) for value in literal.values()):
+        scores = _scores_in(literal)
+        if scores is None or len(scores) < 2:
             return None
-        if not several_orders(value for value in map(_literal, values) if isinstance(value, dict)):
-            classes = tuple(map(str, literal))
+        if not several_orders(filter(None, (_scores_in(_literal(value)) for value in values))):
+            classes = tuple(map(str, scores))
 
         def parse(texts: Any, row: Row) -> Any:
             read = [_scores_by_class(text, row, n) for n, text in enumerate(texts.to_pylist())]
@@ -283,12 +284,22 @@ def _literal(text: str) -> Any:
     return None
 
 
+def _scores_in(literal: Any) -> dict[Any, float] | None:
+    """Return an object of scores, perhaps inside another object, as Snowflake writes; None without any."""
+    if not isinstance(literal, dict):
+        return None
+    if all(isinstance(value, int | float) for value in literal.values()):
+        return literal
+    inner = [value for value in literal.values() if isinstance(value, dict)]
+    return _scores_in(inner[0]) if len(inner) == 1 else None
+
+
 def _scores_by_class(text: str | None, row: Row, n: int) -> dict[str, float]:
-    parsed = _parsed(text, row, n)
-    if not isinstance(parsed, dict) or not all(isinstance(score, int | float) for score in parsed.values()):
+    scores = _scores_in(_parsed(text, row, n))
+    if scores is None:
         refuse_cell(row(n), text, ", which is not an object of scores by class")
     try:
-        return {str(name): float(score) for name, score in parsed.items()}
+        return {str(name): float(score) for name, score in scores.items()}
     except OverflowError as error:
         refuse_cell(row(n), text, ", with a score beyond all numbers", error)
 

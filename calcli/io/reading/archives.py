@@ -37,7 +37,7 @@ from calcli.io.tables.arrays import (
     flat_labels,
     places_note,
 )
-from calcli.io.tables.source import LazyColumns, SomeScores, Source, mend_of, rows_of
+from calcli.io.tables.source import LazyColumns, SomeScores, Source, require_label_each, rows_of
 from calcli.io.words import kind_by_name, named, plain_text, says
 
 MOST_FILES = 64  # to look at
@@ -322,10 +322,9 @@ def _rows(archive: Archive, options: ReadOptions, *, labelled: bool) -> dict[str
         total = usual[0][0] if usual else 0
         targets = [name for name in shapes if named("truth", name) or named("label", name)]
         if labelled and len(targets) == 1 and shapes[targets[0]][0] != total and options.labels is None:
-            raise InputError(
-                f'{archive.name} has {total} rows of scores, but array "{targets[0]}" has '
-                f"{shapes[targets[0]][0]} labels; expected one label per row; "
-                + mend_of(total, 1, shapes[targets[0]][0])
+            scores_name = next((key for key in shapes if says("score", key)), "")
+            require_label_each(
+                archive.name, (total, 1), shapes[targets[0]][0], f'array "{targets[0]}"', scores_name
             )
         rows = spread_rows(total, ROWS)
         return {

@@ -16,7 +16,7 @@ from calcli.io.reading.candidate import Candidate
 from calcli.io.reading.chosen import with_classes
 from calcli.io.reading.decision import Verdict, Weighed, decided, described, same
 from calcli.io.reading.facts import Facts
-from calcli.io.reading.head import Head, ScoreColumns
+from calcli.io.reading.head import FEW, Head, ScoreColumns
 from calcli.io.reading.names import label_evidence, score_evidence
 from calcli.io.reading.readings import SCORE_NAMES, enumerated, unlabelled
 from calcli.io.reading.weights import QUESTIONS, WEIGHTS
@@ -126,8 +126,8 @@ def _question(
 ) -> InputError:
     """Return the question which reading is meant, with offers of the likeliest."""
     head = facts.head
-    if shares := _shares(head):
-        return InputError(f"{head.name}: {shares}")
+    if mend := _shares(head) or _folds(head):
+        return InputError(f"{head.name}: {mend}")
     offered = list(_offered(candidates, verdict, options, head))
     heading = _heading(facts, verdict, bool(offered), options, labelled=labelled)
 
@@ -269,6 +269,27 @@ def _shares(head: Head) -> str:
         may_be_label = named("label", name) or named("truth", name)
         if may_be_label and shares and np.allclose(values.sum(axis=1), 1, atol=SHARE):
             return f"{name} holds shares of the classes in each row, no labels: {SHARES}"
+    return ""
+
+
+def _folds(head: Head) -> str:
+    """Return how to join scores that have a column for each fold; "" if there are none."""
+    for source in head.sources if head.n >= FEW else ():
+        values = np.nan_to_num(source.values)
+        is_filled = values != 0
+        numbered = source.form == "columns" and source.many and source.classes_differ_in_numbers
+        is_one_hot = bool((values % 1 == 0).all())
+        if not numbered or is_one_hot or (is_filled.sum(axis=1) != 1).any():
+            continue
+        read = "parquet" if head.name.endswith((".parquet", ".pq")) else "csv"
+        stem, columns = head.name.rpartition(".")[0], list(source.columns)
+        return (
+            f"each row has a score in one of {listed(source.columns)} and zeros in the others; if these are "
+            "folds, join them to one column: python -c "
+            f"\"import pandas as pd; d = pd.read_{read}('{head.name}'); columns = {columns}; "
+            f"d['prob'] = d[columns].sum(axis=1); d.drop(columns=columns).to_csv('{stem}_joined.csv', "
+            'index=False)"'
+        )
     return ""
 
 

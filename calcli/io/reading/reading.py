@@ -163,7 +163,7 @@ def _source(table: Table, c: Candidate, options: ReadOptions, names: Sequence[st
     if not c.label and not by_name:
         classes = named_classes(classes, scores.shape[1], table.schema, options)
     layout = packed.layout if packed and packed.layout else _layout(c, names)
-    notes = [packed.note] if packed and packed.note else []
+    notes = [note for note in (table.note, packed.note if packed else "") if note]
     return replace(
         _base_source(table, scores, c, options, {*scores.names, c.label}),
         classes=classes,

@@ -375,7 +375,7 @@ class ArrayTable:
             labels = flat_labels(stored, turned, Place(((owner, math.prod(stored.header.shape)),)))
             if file.label and owner == file.name:  # handed over
                 _refuse_other_rows(file.name, shape, stored.header.shape, len(labels) == size)
-            require_label_each(file.name, (size, turned[-1]), len(labels), owner)
+            require_label_each(file.name, (size, turned[-1]), len(labels), owner, self.array)
             of_files.append(labels)
         return of_files[0] if len(of_files) == 1 else join_labels(of_files)
 

@@ -293,26 +293,35 @@ def rows_and_columns(shape: tuple[int, ...], name: str) -> tuple[int, int]:
     return rows, columns
 
 
-def require_label_each(owner: str, scores: tuple[int, int], labels: int, labels_from: str) -> None:
-    """Raise an InputError unless there is one label for each row of (N, K) scores."""
+def require_label_each(
+    owner: str, scores: tuple[int, int], labels: int, labels_from: str, array: str = ""
+) -> None:
+    """Raise an InputError unless there is one label for each row of (N, K) scores, an array of the owner."""
     rows, columns = scores
     if labels != rows:
         raise InputError(
             f"{owner} has {rows} rows of {columns} scores, but {labels_from} has {labels} labels; expected "
-            f"one label per row; {mend_of(rows, columns, labels)}"
+            f"one label per row; {_mend_of(owner, array, scores, labels)}"
         )
 
 
-def mend_of(rows: int, columns: int, labels: int) -> str:
+def _mend_of(owner: str, array: str, scores: tuple[int, int], labels: int) -> str:
     """Return what to do about another number of labels than there are rows of scores."""
     mend = "name the right labels with --labels"
-    scores_a_label, remainder = divmod(rows * columns, labels or 1)
+    scores_a_label, remainder = divmod(math.prod(scores), labels or 1)
     if not labels or scores_a_label < 2 or remainder:
         return mend
     how = f"if {scores_a_label} are the classes, say which axis has them with --class-axis"
-    if columns == 1:
-        shape = labels, scores_a_label
-        how = f"if {shape[1]} scores of a row follow each other, save scores.reshape{shape}"
+    if scores[1] == 1:
+        stem, load = owner.removesuffix(".npz").removesuffix(".npy"), f"np.load('{owner}')"
+        shape = f"reshape({labels}, {scores_a_label})"
+        line = f"np.save('{stem}_rows.npy', {load}.{shape})"
+        if owner.endswith(".npz"):
+            line = f"d = dict({load}); d['{array}'] = d['{array}'].{shape}; np.savez('{stem}_rows.npz', **d)"
+        how = (
+            f"if the {scores_a_label} scores of a row follow each other, save them row by row: "
+            f'python -c "import numpy as np; {line}"'
+        )
     return f"{how}; else {mend}"
 
 

@@ -60,6 +60,8 @@ class Table(Contents):
         How columns came about that have another form in the file.
     delimiter
         Between the fields of text.
+    note
+        What to say of the file.
     """
 
     place: Place
@@ -68,6 +70,7 @@ class Table(Contents):
     text: Table | None = None
     packed: Mapping[str, Any] = field(default_factory=dict)
     delimiter: str = ","
+    note: str = ""
     what = "a table"
 
     @property

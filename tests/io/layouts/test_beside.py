@@ -56,9 +56,7 @@ def test_the_score_of_a_class_decides_which_is_predicted(second, held, tmp_path)
 def test_a_score_that_decides_nothing_may_be_of_something_else(tmp_path):
     predicted, score = np.arange(N) % 2, RNG.random(N)
     path = saved(tmp_path, {"y_pred": predicted, "prob": score, "y_true": BINARY})
-    refused(
-        path, "(?s)does not decide the class in y_pred: it may be the confidence in that.*--positive 1"
-    )
+    refused(path, "(?s)does not decide the class in y_pred: it may be the confidence in that.*--positive 1")
     found = read(path, ReadOptions(positive="1"))
     assert found.provenance.doubts == ()
     np.testing.assert_allclose(scores_of(found)[:, 1], score)

@@ -27,6 +27,7 @@ READ = [
     ("33-openood-pred-conf-label/cifar10.npz", {"ignore_label": ("-1",)}),
     ("40-rows-sum-to-0.995/preds.npz", {}),
     ("53-helm-per-instance-stats/per_instance_stats.json", {}),
+    ("45-labels-txt/logits.npy", {}),
     ("55-openai-batch-top-logprobs/batch.jsonl", {}),
     ("57-538-checking-our-work/spi.csv", {}),
     ("58-football-home-draw-away/m.csv", {}),
@@ -48,7 +49,6 @@ ASKED = [  # refused, with a command that gives the number
 ]
 TOLD = [  # refused, with what is right to do in words
     ("38-cifar10h-soft-labels/cifar10h.npz", "labels holds shares"),
-    ("45-labels-txt/logits.npy", r"labels\.txt"),
 ]
 
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
+import subprocess
+import sys
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -289,3 +292,62 @@ def test_passes_are_told_by_their_axis(tmp_path):
         CalcliError, match=r"axis 0, of 20, may be that of passes, .* the mean of their probab"
     ):
         read(tmp_path / "t.npz")
+
+
+@pytest.mark.parametrize("columns", [("y", "p"), ("lark", "owl", "wren", "name")])
+def test_a_missing_line_of_headings_is_seen_where_the_first_line_is_a_row(columns, tmp_path):
+    rng = np.random.default_rng(5)
+    p = rng.dirichlet([1, 1, 1], 200)
+    y = np.array([rng.choice(3, p=row) for row in p])
+    one = (rng.random(200) < p[:, 0]).astype(int)
+    values = {"y": one, "p": p[:, 0], "name": NAMES[y]} | dict(zip(NAMES, p.T, strict=True))
+    path = tmp_path / "t.csv"
+    pd.DataFrame({name: values[name] for name in columns}).to_csv(path, header=False, index=False)
+    found = read(path, ReadOptions() if "p" in columns else ReadOptions(classes=tuple(NAMES)))
+    assert found.n_rows == 200
+    expected = p if "name" in columns else np.stack([1 - p[:, 0], p[:, 0]], axis=1)
+    labels = y if "name" in columns else one
+    np.testing.assert_allclose(loss(scores_of(found), np.asarray(found.labels)), loss(expected, labels))
+    assert "no line of headings" in " ".join(found.provenance.notes)
+
+
+@pytest.mark.parametrize("header", ["0,1,y", "0.5,0.9,y", "id,0.5,y"])
+def test_names_of_columns_that_look_like_numbers_stay_headings(header, tmp_path):
+    rng = np.random.default_rng(5)
+    p, y = rng.dirichlet([1, 1], 60), rng.integers(0, 2, 60)
+    rows = [f"{a:.4f},{b:.4f},{label}" for (a, b), label in zip(p, y, strict=True)]
+    (tmp_path / "t.csv").write_text("\n".join([header, *rows]))
+    found = read(tmp_path / "t.csv", ReadOptions(label_column="y", scores=header.split(",")[1], positive="1"))
+    assert found.n_rows == 60
+
+
+def test_scores_in_a_column_for_each_fold_are_refused_with_a_command_that_joins_them(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(5)
+    p = rng.random(200)
+    y = (rng.random(200) < p).astype(int)
+    folds = {f"prob_fold{k}": np.where(np.arange(200) % 4 == k, p, 0) for k in range(4)}
+    pd.DataFrame({"y": y} | folds).to_csv("t.csv", index=False)
+    with pytest.raises(CalcliError, match="each row has a score in one of prob_fold0") as caught:
+        read("t.csv")
+    (code,) = re.findall('python -c "(.*?)"', str(caught.value))
+    subprocess.run([sys.executable, "-c", code], check=True)
+    np.testing.assert_allclose(scores_of(read("t_joined.csv"))[:, 1], p)
+
+
+def test_an_object_of_scores_within_an_object_as_text_is_read(tmp_path):
+    rng = np.random.default_rng(5)
+    p = rng.dirichlet([1, 1, 1], 200)
+    y = np.array([rng.choice(3, p=row) for row in p])
+    cells = [
+        json.dumps(
+            {"class": NAMES[row.argmax()], "logs": None, "probability": dict(zip(NAMES, row, strict=True))}
+        )
+        for row in p
+    ]
+    pd.DataFrame({"ID": range(200), "LABEL": NAMES[y], "PREDICTION": cells}).to_csv(
+        tmp_path / "t.csv", index=False
+    )
+    found = read(tmp_path / "t.csv")
+    assert found.classes == tuple(NAMES)
+    np.testing.assert_allclose(loss(scores_of(found), np.asarray(found.labels)), loss(p, y))

@@ -48,7 +48,8 @@ def test_what_was_passed_by_a_threshold_with_noise_is_not_what_is_right(tmp_path
     passed = score + rng.normal(0, 0.1, 300) > 0.5
     pd.DataFrame({"test_score": score, "passed": passed}).to_csv(tmp_path / "t.csv", index=False)
     refused(
-        tmp_path / "t.csv", "test_score may be the score of a class, not the confidence of the answer that passed grades"
+        tmp_path / "t.csv",
+        "test_score may be the score of a class, not the confidence of the answer that passed grades",
     )
 
 
