@@ -2,8 +2,9 @@
 
 Labels are drawn from the true probabilities of simulated rows, so that the gain of a fit is known. Scores are
 those probabilities ("calibrated"), also of classes of falling frequency ("rare"), or their logits times 1.3
-("sharp"), where claims are power. Results stand in `choices.json` beside this file;
-`python -m tests.benchmarks.choices` makes those that are missing, `--page` writes the table of the guide.
+("sharp"), where claims are power; or they miss the true probabilities by a curve, where the choice is
+compared with the candidate of the least cross-validated loss. Results stand in `choices.json` beside this
+file; `python -m tests.benchmarks.choices` makes the missing ones, `--page` writes the tables of the guide.
 """
 
 from __future__ import annotations
@@ -13,12 +14,14 @@ import os
 import time
 import warnings
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import calcli
+from calcli.core.data.arrays import from_log_odds, log_odds
 from tests.benchmarks.keeping import GUIDE, Kept, between, table
 
 RESULTS = Path(__file__).with_suffix(".json")
@@ -26,6 +29,20 @@ PAGE = GUIDE / "calibrators.md"
 NEW = 200_000  # scores of new rows, on whose true probabilities a fit is judged
 SIGNIFICANT = 2  # standard errors
 CLAIMS = ("auto", "dp", "calibration_loss")
+
+
+CURVES: dict[str, Callable[[np.ndarray], np.ndarray]] = {  # true log-odds by the stated ones
+    "calibrated curve": lambda z: z,
+    "too sharp": lambda z: z / 2,
+    "too flat": lambda z: 2 * z,
+    "shifted": lambda z: z - 1.2,
+    "sharp and shifted": lambda z: 0.6 * z + 0.8,
+    "bent above": lambda z: np.where(z > 0, z / 3, z),
+    "bent below": lambda z: np.where(z < 0, z / 3, 1.2 * z),
+    "errors with a floor": lambda z: log_odds(0.08 + 0.84 * from_log_odds(z)),
+    "floor on one side": lambda z: log_odds(0.15 + 0.85 * from_log_odds(z)),
+    "cubic": lambda z: np.clip(0.3 * z + 0.12 * z**3, -12, 12),
+}
 CELLS = [  # kind, classes, rows, data sets
     ("calibrated", 2, 200, 200),
     ("calibrated", 10, 200, 60),
@@ -45,7 +62,11 @@ CELLS = [  # kind, classes, rows, data sets
     ("calibrated", 2, 5_000, 60),
     ("calibrated", 10, 5_000, 20),
     ("calibrated", 200, 5_000, 3),
+    *((curve, 2, 300, 60) for curve in CURVES),
 ]
+
+
+KINDS = ("calibrated", "rare", "sharp", *CURVES)
 
 
 class Results(Kept):
@@ -71,6 +92,10 @@ class Results(Kept):
 def drawn(kind: str, classes: int, rows: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """Return (rows, classes) logits and the true log-probabilities."""
     true = 2 * rng.normal(size=(rows, classes))
+    if kind in CURVES:
+        stated = 2.2 * rng.normal(size=rows)
+        scores, true = (np.stack([0 * z, z], axis=1) for z in (stated, CURVES[kind](stated)))
+        return scores, true - np.logaddexp.reduce(true, axis=1, keepdims=True)
     if kind == "rare":
         true -= 3 * np.log1p(np.arange(classes))
     true -= np.logaddexp.reduce(true, axis=1, keepdims=True)
@@ -79,7 +104,7 @@ def drawn(kind: str, classes: int, rows: int, rng: np.random.Generator) -> tuple
 
 def of_set(kind: str, classes: int, rows: int, number: int) -> dict[str, Any]:
     """Return what is claimed of a data set, in nats and standard errors, and what is true."""
-    rng = np.random.default_rng([52, ("calibrated", "rare", "sharp").index(kind), classes, rows, number])
+    rng = np.random.default_rng([52, KINDS.index(kind), classes, rows, number])
     scores, true = drawn(kind, classes, rows, rng)
     labels = (np.exp(true).cumsum(axis=1) < rng.random((rows, 1))).sum(axis=1).clip(0, classes - 1)
     others, known = drawn(kind, classes, max(2_000, NEW // classes), rng)
@@ -104,12 +129,22 @@ def of_set(kind: str, classes: int, rows: int, number: int) -> dict[str, Any]:
             found[name] = [gain["mean"], gain["standard_error"]]
         found["calibration_loss"] = [own.value, own.parts["standard_error"]]
         found["method"] = auto.to_dict()["method"].partition(":")[0]
+        fits = {"auto": auto, "temperature": temperature}
+        if kind in CURVES:
+            least = min(
+                (one for one in auto.fit.candidates if one.method), key=lambda one: one.values["log_loss"]
+            )
+            fits["least"] = calcli.fit(scores, labels, method=str(least.method), folds=0, **asked)
         after = {
-            name: loss(np.log(np.maximum(one.calibrator.predict_proba(others), 1e-300)))
-            for name, one in (("auto", auto), ("temperature", temperature))
+            name: loss(np.log(np.maximum(fit.calibrator.predict_proba(others), 1e-300)))
+            for name, fit in fits.items()
         }
     found["gain"], found["behind"] = loss(others) - after["auto"], after["auto"] - after["temperature"]
-    if kind == "sharp":
+    if kind in CURVES:
+        found["excess"] = {
+            name: value + float((np.exp(known) * known).sum(1).mean()) for name, value in after.items()
+        }
+    if kind not in ("calibrated", "rare"):
         found["gain"] = loss(others - np.logaddexp.reduce(others, axis=1, keepdims=True)) - after["auto"]
     return {name: _rounded(one) for name, one in found.items()}
 
@@ -117,6 +152,8 @@ def of_set(kind: str, classes: int, rows: int, number: int) -> dict[str, Any]:
 def _rounded(value: Any) -> Any:
     if isinstance(value, list):
         return [_rounded(one) for one in value]
+    if isinstance(value, dict):
+        return {name: _rounded(one) for name, one in value.items()}
     return round(value, 7) if isinstance(value, float) else value
 
 
@@ -137,6 +174,8 @@ def page(results: Results) -> str:
     rows = []
     for cell in results.cells.values():
         sets = cell["sets"]
+        if cell["kind"] in CURVES:
+            continue
         mean, error = behind(cell)
         chosen = Counter(one["method"] for one in sets).most_common(1)[0]
         means = [np.mean([one["auto"][0] for one in sets]), np.mean([one["gain"] for one in sets])]
@@ -153,9 +192,33 @@ def page(results: Results) -> str:
     return "\n".join([*table(heads, rows), ""])
 
 
+def page_of_curves(results: Results) -> str:
+    """Return the table of the guide about curves: the excess log-loss over the true probabilities."""
+    cells = [cell for cell in results.cells.values() if cell["kind"] in CURVES]
+    excess = [[[one["excess"][name] for one in cell["sets"]] for name in ("auto", "least")] for cell in cells]
+    rows = [
+        [
+            cell["kind"], cell["rows"], len(cell["sets"]),
+            f"{np.mean([one['method'] == 'none' for one in cell['sets']]):.0%}",
+            *(f"{np.mean(values):.4f}" for values in pair),
+        ]
+        for cell, pair in zip(cells, excess, strict=True)
+    ]  # fmt: skip
+    means = [f"{np.mean([np.mean(pair[place]) for pair in excess]):.4f}" for place in (0, 1)] if cells else []
+    heads = [
+        "curve",
+        "rows",
+        "data sets",
+        "left as they are",
+        "excess of `auto`",
+        "of the least cross-validated loss",
+    ]
+    return "\n".join([*table(heads, [*rows, ["mean", "", "", "", *means]]), ""])
+
+
 def refreshed(text: str, results: Results) -> str:
-    """Return the page of the guide with its table written anew."""
-    return between(text, "choices", page(results))
+    """Return the page of the guide with its tables written anew."""
+    return between(between(text, "choices", page(results)), "curves", page_of_curves(results))
 
 
 def main() -> None:

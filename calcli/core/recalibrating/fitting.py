@@ -200,7 +200,8 @@ def fit(
         with Processes(dealt, workers) as processes:
             trials = Trials(dealt, judge, step, processes)
             method, held_out, candidates, sureness = choose(trials, methods, before)
-        unchanged = not raw and paired_difference(before.losses, held_out.losses, rows.weights).is_noise
+        as_is = candidates[0].difference
+        unchanged = not raw and as_is is not None and as_is.is_noise
     if unchanged:
         method, held_out, sureness = parse_method("temperature"), before, None
         calibrator = make(method).fresh({"temperature": 1.0})

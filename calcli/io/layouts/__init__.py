@@ -81,7 +81,8 @@ RANKS = Layout(
 ARRAYS = Layout(
     "arrays",
     "an (N, K) array in `.npy`; in `.npz` that named `scores`, `logits`, `probs`, `y_proba` ...",
-    "`x_labels.npy`, or `x_labels.txt` with one a line, beside `x.npy`; in `.npz` an array `labels`, `y_test`, `label_ids` ...",
+    "`x_labels.npy`, or `x_labels.txt` with one a line, beside `x.npy`; in `.npz` an array `labels`, "
+    "`y_test`, `label_ids` ...",
 )
 ANSWERS = Layout(
     "answers, right or wrong",

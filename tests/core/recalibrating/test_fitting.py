@@ -275,3 +275,17 @@ def test_calibrated_rows_are_left_as_they_are(predict):
         sharp = np.stack([0 * prob, 4 * np.log(prob / (1 - prob))], axis=1)
         assert not fit(predict(sharp, labels, "logits"), parse_methods(["temperature", "dp"])).unchanged
     assert sum(unchanged) >= 3
+
+
+@pytest.mark.parametrize("seed", [10, 31])
+def test_scores_are_changed_where_only_a_freer_method_gains_beyond_noise(seed, predict):
+    """Two rules of one standard error must not add up: the simpler method is taken, not none."""
+    rng = np.random.default_rng(seed)
+    logit = 2.2 * rng.normal(size=200)
+    true = 1 / (1 + np.exp(-np.where(logit < 0, logit / 2.2, 1.2 * logit)))
+    labels = (rng.random(200) < true).astype(int)
+    rows = predict(np.stack([0 * logit, logit], axis=1), labels, "logits")
+    found = fit(rows, parse_methods(["temperature", "beta"]))
+    as_is = found.candidates[0].difference
+    assert as_is.mean > as_is.standard_error
+    assert (str(found.method), found.unchanged) == ("temperature", False)
