@@ -87,6 +87,7 @@ class ReadOptions:
     system: tuple[str, ...] = setting(
         (), texts("rf=score_rf"), "One of several systems in a file, such as rf=score_rf.", "NAME=COLUMNS"
     )
+    sheet: str | None = setting(None, TEXT, "Sheet of a workbook; the first if none is named.", "NAME")
     drop_missing: bool = setting(
         False, FLAG, "Leave out rows without a label, a score or a confidence, and count them."
     )

@@ -81,7 +81,7 @@ def read_concat(paths: Sequence[str | Path], options: ReadOptions | None = None)
     names, options = of_system(names, options or ReadOptions())
     if names == ["-"]:
         with spooled() as (path, form):
-            part = form.module.open_file(path, STDIN)
+            part = form.open(path, STDIN, options.sheet)
             return answered(
                 lambda attempt: understand(replace(find([part], attempt), files=()), name, attempt),
                 options,
@@ -98,7 +98,7 @@ def read_places(
     files = [file for file, _ in places]
     forms = [known_format(file) for file in files]
     items = [
-        form.module.open_file(file, str(file)).beside(partition_of(file, folder))
+        form.open(file, str(file), options.sheet).beside(partition_of(file, folder))
         for form, (file, folder) in zip(forms, places, strict=True)
     ]
     example = {part.what: file for part, file in zip(reversed(items), reversed(files), strict=True)}

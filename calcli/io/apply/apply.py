@@ -193,7 +193,7 @@ def recalibrate_file(
     place, name = path_of(path), STDIN if path == "-" else path
     with spooled() if path == "-" else nullcontext((place, known_format(place))) as (file, opened):
         form, stored = output_format(target, opened.name), opened.name
-        contents = opened.module.open_file(file, name)
+        contents = opened.open(file, name, options.sheet)
         if record is None and (threshold := wanted.threshold):
             record = replace(
                 unfitted(threshold.classes), fitted_on=threshold.made_of, made="the threshold was made of"

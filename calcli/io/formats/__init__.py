@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import Any
 
 from calcli.core.language.entries import Registry
-from calcli.core.language.errors import InputError
+from calcli.core.language.errors import InputError, UsageError
 from calcli.io.messages import listed
 from calcli.io.places.archives import GZIP
 from calcli.io.places.paths import AnyPath
@@ -25,7 +25,7 @@ class Format:
     Attributes
     ----------
     name
-        Its name; its module, unless `where` names another, of a plugin.
+        Its name; its module, unless `where` names another.
     endings
         Of file names.
     magic
@@ -37,7 +37,7 @@ class Format:
     of_arrays
         Whether it holds arrays, else columns.
     where
-        The module of a plugin, with its name as the only ending.
+        The module of a plugin, with its name as the only ending, or one of several formats.
     log
         Whether it is a log, which is read and not written.
     """
@@ -56,7 +56,16 @@ class Format:
         """What reads and writes it."""
         return import_module(self.where or f"calcli.io.formats.{self.name}")
 
+    def open(self, path: AnyPath, name: str, sheet: str | None = None) -> Any:
+        """Return the `Table` or `Arrays` of a file called so; of a workbook, one sheet."""
+        if self.name == "excel":
+            return self.module.open_file(path, name, sheet)
+        if sheet is not None:
+            raise UsageError(f"--sheet {sheet}: {name} has no sheets; leave it out")
+        return self.module.open_file(path, name)
 
+
+DATAFRAMES = "calcli.io.formats.dataframes"
 FORMATS = (
     Format("npy", (".npy",), (b"\x93NUMPY",), of_arrays=True),
     Format("npz", (".npz",), (b"PK\x03\x04", b"PK\x05\x06"), of_arrays=True),
@@ -65,6 +74,10 @@ FORMATS = (
     Format("arrow", (".arrow", ".feather", ".ipc"), (b"ARROW1", b"\xff\xff\xff\xff"), piped=True),
     Format("jsonl", (".jsonl", ".ndjson"), (b"{",), text=True, piped=True),
     Format("json", (".json",), (b"[",), text=True, piped=True),
+    Format("orc", (".orc",), (b"ORC",)),
+    Format("stata", (".dta",), where=DATAFRAMES),
+    Format("sas", (".sas7bdat", ".xpt"), where=DATAFRAMES),
+    Format("excel", (".xlsx", ".ods"), where=DATAFRAMES),
     Format("inspect", (".eval",), (b"PK\x03\x04",), log=True),
 )
 CONVERSIONS = {  # formats that run code when read, or need another library, and what converts them
@@ -78,19 +91,14 @@ CONVERSIONS = {  # formats that run code when read, or need another library, and
     "np.savez('{stem}.npz', **load_file('{path}'))",
     (".h5", ".hdf5"): "import h5py, numpy as np; d = h5py.File('{path}'); "
     "np.savez('{stem}.npz', probs=d['probs'][:], labels=d['labels'][:])",
-    (".xlsx", ".xls"): "import pandas as pd; pd.read_excel('{path}').to_csv('{stem}.csv', index=False)",
+    (".xls",): "import pandas as pd; pd.read_excel('{path}').to_csv('{stem}.csv', index=False)",
     (".mat",): "import numpy as np, scipy.io; d = scipy.io.loadmat('{path}', squeeze_me=True); "
     "np.savez('{stem}.npz', probs=d['probs'], labels=d['labels'])",
     (".sav", ".zsav"): "import pandas as pd; pd.read_spss('{path}').to_csv('{stem}.csv', index=False)",
-    (".dta",): "import pandas as pd; pd.read_stata('{path}').to_csv('{stem}.csv', index=False)",
-    (".sas7bdat", ".xpt"): "import pandas as pd; pd.read_sas('{path}', encoding='utf-8')"
-    ".to_csv('{stem}.csv', index=False)",
     (".arff",): "import pandas as pd, scipy.io.arff; d = pd.DataFrame(scipy.io.arff.loadarff('{path}')[0]); "
     "d.map(lambda x: x.decode() if isinstance(x, bytes) else x).to_csv('{stem}.csv', index=False)",
     (".avro",): "import fastavro, pandas as pd; pd.DataFrame(fastavro.reader(open('{path}', 'rb')))"
     ".to_json('{stem}.jsonl', orient='records', lines=True)",
-    (".orc",): "import pyarrow.orc, pyarrow.parquet; "
-    "pyarrow.parquet.write_table(pyarrow.orc.read_table('{path}'), '{stem}.parquet')",
     (".txt", ".dat"): "import numpy as np; "
     "np.save('{stem}.npy', np.genfromtxt('{path}', dtype=None, encoding='utf-8'))",
     (".rds", ".rdata"): "import pyreadr; next(iter(pyreadr.read_r('{path}').values())).to_csv('{stem}.csv')",

@@ -19,7 +19,7 @@ from calcli.io.places.paths import AnyPath, on_disk
 Errors = tuple[type[Exception], ...]
 VALUES: Errors = (  # what libraries raise on values that are damaged, and on packed data that are
     *(ValueError, LookupError, TypeError, ArithmeticError, AttributeError, EOFError, RuntimeError),
-    *(SyntaxError, TokenError, MemoryError, SystemError),
+    *(SyntaxError, TokenError, MemoryError, SystemError, struct.error),
 )
 DAMAGE: Errors = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, OSError, *VALUES)
 SAID = "\0"  # in a sentence: what a library says

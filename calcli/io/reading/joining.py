@@ -38,7 +38,7 @@ def with_labels(table: Table, path: AnyPath, options: ReadOptions) -> tuple[Tabl
     form, key = known_format(path), options.key
     if form.of_arrays:
         raise InputError(f"{path} holds several arrays; expected a table, or an array of labels (.npy)")
-    other = form.module.open_file(path, str(path))
+    other = form.open(path, str(path))
     name = table.place.name
     if key is None:
         both = listed([one for one in table.columns if one in other.columns])

@@ -1,0 +1,55 @@
+"""ORC: a stripe at a time, only the columns asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import Any, BinaryIO
+
+import pyarrow as pa
+from pyarrow import orc
+
+from calcli.io.formats.arrow import BatchWriter
+from calcli.io.formats.writer import Frame, Writer
+from calcli.io.messages import Place
+from calcli.io.places.faults import arrow_errors, readable, sound
+from calcli.io.places.paths import AnyPath, on_disk
+from calcli.io.tables.table import Table
+
+
+def open_file(path: AnyPath, name: str) -> Table:
+    """Read the schema of an ORC file.
+
+    Raises
+    ------
+    InputError
+        If it is not one, or is truncated.
+    """
+    local = str(on_disk(path))
+    with arrow_errors(name, "ORC file"):
+        file = orc.ORCFile(local)
+        return Table(Place(((name, file.nrows),)), readable(file.schema), partial(_stripes, local, name))
+
+
+def _stripes(path: str, name: str, columns: Sequence[str], at_once: int | None) -> Iterator[Any]:
+    with arrow_errors(name, "ORC file"):
+        file = orc.ORCFile(path)
+        for stripe in range(file.nstripes):
+            yield sound(file.read_stripe(stripe, list(columns))).select(list(columns))
+
+
+class _Stripes:
+    """A writer of ORC that takes record batches, as the other writers of pyarrow do."""
+
+    def __init__(self, sink: BinaryIO, schema: Any) -> None:
+        self._writer = orc.ORCWriter(sink)
+        self.close = self._writer.close
+
+    def write_batch(self, batch: Any) -> None:
+        """Write rows."""
+        self._writer.write(pa.Table.from_batches([batch]))
+
+
+def writer(sink: BinaryIO, frame: Frame, path: AnyPath | None) -> Writer:
+    """Return what writes a file."""
+    return BatchWriter(sink, frame, _Stripes, decoded=True)
