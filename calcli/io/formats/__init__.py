@@ -5,10 +5,12 @@ A module has `open_file(path, name)`, which returns a `Table` or `Arrays`, and `
 
 from __future__ import annotations
 
+import tomllib
 from codecs import BOM_UTF8
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
+from importlib.resources import files
 from typing import Any
 
 from calcli.core.language.entries import Registry
@@ -80,29 +82,6 @@ FORMATS = (
     Format("excel", (".xlsx", ".ods"), where=DATAFRAMES),
     Format("inspect", (".eval",), (b"PK\x03\x04",), log=True),
 )
-CONVERSIONS = {  # formats that run code when read, or need another library, and what converts them
-    (".pt", ".pth", ".ckpt"): "import numpy as np, torch; d = torch.load('{path}', map_location='cpu'); "
-    "np.savez('{stem}.npz', logits=d['logits'].float().numpy(), labels=d['labels'].numpy())",
-    (".pkl", ".pickle"): "import numpy as np, pickle; d = pickle.load(open('{path}', 'rb')); "
-    "np.savez('{stem}.npz', probs=d['probs'], labels=d['labels'])",
-    (".joblib",): "import joblib, numpy as np; d = joblib.load('{path}'); "
-    "np.savez('{stem}.npz', probs=d['probs'], labels=d['labels'])",
-    (".safetensors",): "import numpy as np; from safetensors.numpy import load_file; "
-    "np.savez('{stem}.npz', **load_file('{path}'))",
-    (".h5", ".hdf5"): "import h5py, numpy as np; d = h5py.File('{path}'); "
-    "np.savez('{stem}.npz', probs=d['probs'][:], labels=d['labels'][:])",
-    (".xls",): "import pandas as pd; pd.read_excel('{path}').to_csv('{stem}.csv', index=False)",
-    (".mat",): "import numpy as np, scipy.io; d = scipy.io.loadmat('{path}', squeeze_me=True); "
-    "np.savez('{stem}.npz', probs=d['probs'], labels=d['labels'])",
-    (".sav", ".zsav"): "import pandas as pd; pd.read_spss('{path}').to_csv('{stem}.csv', index=False)",
-    (".arff",): "import pandas as pd, scipy.io.arff; d = pd.DataFrame(scipy.io.arff.loadarff('{path}')[0]); "
-    "d.map(lambda x: x.decode() if isinstance(x, bytes) else x).to_csv('{stem}.csv', index=False)",
-    (".avro",): "import fastavro, pandas as pd; pd.DataFrame(fastavro.reader(open('{path}', 'rb')))"
-    ".to_json('{stem}.jsonl', orient='records', lines=True)",
-    (".txt", ".dat"): "import numpy as np; "
-    "np.save('{stem}.npy', np.genfromtxt('{path}', dtype=None, encoding='utf-8'))",
-    (".rds", ".rdata"): "import pyreadr; next(iter(pyreadr.read_r('{path}').values())).to_csv('{stem}.csv')",
-}
 PACKED = (".gz", ".zip")  # around text, or one array
 POINTER = b"version https://git-lfs"  # what stands for a file that Git LFS has not fetched
 BY_NAME = Registry("calcli.formats", Format, lambda: FORMATS)
@@ -140,7 +119,8 @@ def named_format(path: AnyPath) -> Format:
 
 def conversion_of(path: AnyPath) -> str:
     """Return the line that converts a file that is not read; "" if none is known."""
-    line = next((line for endings, line in CONVERSIONS.items() if path.suffix.lower() in endings), "")
+    lines = tomllib.loads(files(__name__).joinpath("conversions.toml").read_text("utf-8"))["lines"]
+    line = next((line for endings, line in lines.items() if path.suffix.lower() in endings.split()), "")
     return line and f'python -c "{line.format(path=path, stem=path.with_suffix(""))}"'
 
 
