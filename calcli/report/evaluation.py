@@ -52,6 +52,7 @@ from calcli.report.files import sha256, short_names
 from calcli.report.findings import BACKWARDS, Result, backwards_table
 from calcli.report.markdown import markdown_text
 from calcli.report.objects import CLASS, INPUT, BinsObject, EstimateObject, EvaluationObject, ResultObject
+from calcli.report.operating import operating_table, point_objects, without_points
 from calcli.report.overview import (
     MANY,
     Unread,
@@ -156,6 +157,7 @@ class Report(Shown):
                 groups, names = [groups[n] for n in detailed], [names[n] for n in detailed]
                 all_rows = [overall for overall, _ in groups]
         for (overall, slices), name in zip(groups, names, strict=True):
+            tables += operating_table(overall, name)
             tables += slice_tables(overall, slices, name, details=self.details)
             tables += [_per_class(overall, name)] if self.details and not overall.input.of_answers else []
         warnings = _warnings(all_rows, names)
@@ -417,6 +419,7 @@ def _result(result: Result, results: Sequence[Result]) -> ResultObject:
         "infinite_log_loss": result.infinite_log_loss and asdict(result.infinite_log_loss),
         "recalibration": [str(gain) for gain in result.recalibration],
         "decisions": {name: [asdict(row) for row in rows] for name, rows in result.decisions.items()},
+        "operating_points": point_objects(result),
         "per_class": [_class(row) for row in result.per_class],
         "reliability": [asdict(row) for row in result.reliability],
         "warnings": [asdict(warning) for warning in result.warnings],
@@ -495,7 +498,7 @@ def _threshold(costs: str, metrics: Mapping[str, Estimate]) -> float | None:
 
 
 def _scores(result: Result) -> TextTable:
-    estimates = of_section(result.metrics, "scores")
+    estimates = of_section(without_points(result.metrics, result), "scores")
     notes = [result.verdict.sentence] if result.verdict else []
     if not estimates:
         return TextTable(CONFIDENCE, notes=tuple(notes))

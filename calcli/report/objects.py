@@ -16,6 +16,7 @@ from calcli.core.recalibrating.benchmark import Trial
 from calcli.core.recalibrating.choosing import Sureness
 from calcli.core.state.state import Part
 from calcli.report.findings import Verdict, Warning
+from calcli.report.operating import OperatingPoint
 from calcli.report.overview import Unread
 from calcli.works.study import Deviation
 
@@ -119,6 +120,7 @@ class ResultObject(TypedDict):
     infinite_log_loss: Annotated[Any, InfiniteLogLoss, None]
     recalibration: list[str]
     decisions: dict[str, list[Annotated[Any, Decision]]]
+    operating_points: list[Annotated[Any, OperatingPoint]]
     per_class: list[Annotated[Any, CLASS]]
     reliability: list[Annotated[Any, ReliabilityBin]]
     warnings: list[Annotated[Any, Warning]]

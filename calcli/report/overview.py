@@ -30,6 +30,7 @@ from calcli.report.estimates import (
     without_interval,
 )
 from calcli.report.findings import Result
+from calcli.report.operating import without_points
 from calcli.report.recalibration import share_won
 from calcli.report.shown import Column, TextTable, hint
 
@@ -44,6 +45,7 @@ def overview(result: Result) -> list[TextTable]:
     requested = bool(result.settings.metrics)
     names = result.metrics if requested or result.input.outcomes else usual
     metrics = {name: result.metrics[name] for name in names if name in result.metrics}
+    metrics = without_points(metrics, result)
     scores = of_section(metrics, "scores")
     errors = of_section(metrics, "classical") | of_section(metrics, "errors")
     read = TextTable(_read(result), notes=tuple(_verdicts(result)))

@@ -19,7 +19,7 @@ from calcli.core.evaluating.measurements import Measurements, measured_sample
 from calcli.core.evaluating.metrics.scores import Scored, decisions_of
 from calcli.core.evaluating.results import Decision, Estimate, Evaluation, Input, LensProblems, Summary
 from calcli.core.evaluating.sections import SECTIONS, Section
-from calcli.core.evaluating.usual import default_metrics, is_sampled, tests_classes
+from calcli.core.evaluating.usual import default_metrics, is_sampled, operating_points, tests_classes
 from calcli.core.language.errors import InputError, NeedsRows, UsageError
 from calcli.core.language.expressions import (
     Measure,
@@ -246,6 +246,7 @@ def _refuse_draws(settings: Settings) -> None:
 
 def _asked_calls(predictions: Predictions, settings: Settings) -> list[Measure]:
     metrics = parse_metrics(settings.metrics or default_metrics(predictions, settings)[0], settings.defaults)
+    metrics += [metric for point in operating_points(predictions, settings).values() for metric in point]
     refuse_probabilities(metrics, predictions.provenance.outcomes)
     if predictions.of_answers:
         refuse_classes(metrics)

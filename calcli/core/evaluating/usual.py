@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from calcli.core.data.predictions import Predictions
+from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import Measure, parse_metric
 from calcli.core.language.settings import Settings
 
 RECALIBRATION_LIMIT = 10_000_000  # elements up to which the default report has calibration losses
 MANY = 5_000_000  # elements above which what needs rows looks at a sample of them
 TESTED = 20_000  # elements up to which class-wise errors are tested though nobody asks
+OPERATING = ("alert_rate", "precision", "recall", "specificity", "net_benefit")  # at each threshold
 CLASSICAL_OF_TWO = ("oe_ratio", "calibration_slope", "calibration_intercept")
 AUROC_LIMIT = 10_000_000  # elements up to which the default report ranks every class
 
@@ -24,6 +26,22 @@ def tests_classes(predictions: Predictions, settings: Settings) -> bool:
     """Tell whether class-wise errors are tested: where that is asked for, or takes no time."""
     rows, classes = predictions.scores.shape
     return settings.draws > 0 and (settings.test or (settings.draws_outcomes and rows * classes <= TESTED))
+
+
+def operating_points(predictions: Predictions, settings: Settings) -> dict[float, list[Measure]]:
+    """Return the metrics of each threshold that is asked for.
+
+    Raises
+    ------
+    UsageError
+        If there are more than two classes, or no probabilities.
+    """
+    if settings.thresholds and (predictions.n_classes != 2 or not predictions.has_probabilities):
+        raise UsageError("--thresholds is for probabilities of two classes; leave it out")
+    return {
+        threshold: [parse_metric(f"{name}:threshold={threshold:g}", settings.defaults) for name in OPERATING]
+        for threshold in settings.thresholds
+    }
 
 
 def gap_of(settings: Settings) -> Measure:

@@ -64,6 +64,25 @@ def _class_share(value: Any) -> tuple[str, float]:
     return str(name), float(share)
 
 
+def _thresholds(value: Any) -> tuple[float, ...]:
+    """Return thresholds from numbers, or from text: numbers with commas, or ends with dots between them."""
+    if isinstance(value, str):
+        low, dots, high = value.partition("..")
+        if dots:
+            count = round((float(high) - float(low)) / STEP)
+            return _thresholds([round(float(low) + STEP * place, 10) for place in range(count + 1)])
+        return _thresholds(value.split(","))
+    thresholds = tuple(map(float, value))
+    if not all(0 < threshold < 1 for threshold in thresholds):
+        raise ValueError
+    return thresholds
+
+
+STEP = 0.05  # between thresholds of which the ends are given
+THRESHOLDS = replace(
+    TEXT, name="str or list of float", expected='numbers between 0 and 1, as "0.1,0.5" or "0.05..0.4"',
+    taken=_thresholds,
+)  # fmt: skip
 CLASS_SHARE = replace(
     TEXT, name="str or dict", expected="a class and a share, as fraud=0.9", taken=_class_share
 )
@@ -113,6 +132,12 @@ class Settings:
         "Column with decisions, for expected_cost.",
         "COLUMN",
         in_policies=True,
+    )
+    thresholds: tuple[float, ...] = setting(
+        (),
+        THRESHOLDS,
+        "Two classes: operating points, such as 0.1,0.5 or 0.05..0.4 in steps of 0.05.",
+        "LIST",
     )
     clip: float = setting(
         0.0,

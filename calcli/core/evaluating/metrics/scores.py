@@ -578,12 +578,12 @@ class AtThreshold(Scored):
 
     threshold: float = arg(FROM, default=0.5, least=0, most=1)
     lens: str = arg(OF_CLASS, default=OF_TWO)
-    hits: ClassVar[str] = "hits"
+    hits: ClassVar[Sequence[str]] = ("hits",)
     among: ClassVar[Sequence[str]] = ()  # the counts of rows of which those are a share, if it rises with one
 
     def value(self, of: Mapping[str, Doubles]) -> Doubles:
         """Return it, given shares of the rows: hits, alarms, misses and rejections."""
-        return self.of_share(ratio(of[self.hits], _sum_of(self.among, of)))
+        return self.of_share(ratio(_sum_of(self.hits, of), _sum_of(self.among, of)))
 
     def of_share(self, share: Any) -> Any:
         """Return it, given the share of hits."""
@@ -618,7 +618,7 @@ class AtThreshold(Scored):
             return np.fmax(self.value(always), self.value(never))
 
         def hits(means: Means) -> Doubles:
-            return counts(means)[self.hits]
+            return _sum_of(self.hits, counts(means))
 
         def among(means: Means) -> Doubles:
             return _sum_of(self.among, counts(means))
@@ -1029,7 +1029,23 @@ class Specificity(AtThreshold):
     Of answers: share of the wrong answers that have less confidence than that
     """
 
-    hits, among = "rejections", ("rejections", "alarms")
+    hits, among = ("rejections",), ("rejections", "alarms")
+
+
+@metric("alert_rate", "Alert rate", direction="none", needs_probabilities=False)
+class AlertRate(AtThreshold):
+    """share of all rows with a probability of the class of at least a threshold
+
+    Formula: (TP + FP) / n
+    Misses: which of these rows are of the class; precision sees that
+    Of answers: share of the answers with at least so much confidence
+    """
+
+    hits, among = ("hits", "alarms"), ("hits", "alarms", "misses", "rejections")
+
+    def score(self, predictions: Predictions, settings: Settings) -> Score:
+        """Return it; a constant says nothing of it."""
+        return replace(super().score(predictions, settings), constant=None)
 
 
 @metric("f1", "F1 score", direction="higher", needs_probabilities=False)

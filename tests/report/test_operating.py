@@ -1,0 +1,82 @@
+"""The table of operating points, beside the same counts by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import beta
+from sklearn.metrics import precision_score, recall_score
+
+import calcli
+from calcli.core.language.errors import UsageError
+
+THRESHOLDS = (0.1, 0.25, 0.6)
+RNG = np.random.default_rng(8)
+SCORE = RNG.beta(1.2, 3, 400)
+LABEL = (RNG.random(400) < SCORE).astype(int)
+
+
+@pytest.fixture(scope="module")
+def report():
+    return calcli.evaluate(np.stack([1 - SCORE, SCORE], axis=1), LABEL, thresholds=THRESHOLDS)
+
+
+def test_the_rates_of_each_threshold_are_those_of_scikit_learn(report):
+    for threshold in THRESHOLDS:
+        alert = threshold <= SCORE
+        expected = {
+            "alert_rate": alert.mean(),
+            "precision": precision_score(LABEL, alert),
+            "recall": recall_score(LABEL, alert),
+            "specificity": recall_score(1 - LABEL, ~alert),
+        }
+        for name, value in expected.items():
+            assert report[f"{name}:threshold={threshold}"].value == pytest.approx(value, abs=1e-12)
+        interval = report[f"alert_rate:threshold={threshold}"].interval
+        hits = int(alert.sum())
+        ends = beta.ppf(0.025, hits, 401 - hits), beta.ppf(0.975, hits + 1, 400 - hits)
+        assert (interval.low, interval.high) == pytest.approx(ends, rel=1e-9)
+
+
+def test_net_benefit_stands_beside_treating_all(report):
+    """Vickers & Elkin 2006; Van Calster et al. 2018 (standardized), in their own formulas."""
+    points = report.to_dict()["results"][0]["operating_points"]
+    for point, threshold in zip(points, THRESHOLDS, strict=True):
+        alert, odds, frequency = threshold <= SCORE, threshold / (1 - threshold), LABEL.mean()
+        benefit = (alert & (LABEL == 1)).mean() - odds * (alert & (LABEL == 0)).mean()
+        treat_all = frequency - odds * (1 - frequency)
+        assert point == pytest.approx(
+            {
+                "threshold": threshold,
+                "treat_all": treat_all,
+                "standardized_net_benefit": benefit / frequency,
+                "avoided": 100 * (benefit - treat_all) / odds,
+            }
+        )
+
+
+def test_the_table_has_a_row_for_each_threshold_and_no_other_table_repeats_it(report):
+    text = str(report)
+    assert text.count("alert_rate") == 0
+    alert = SCORE >= 0.25
+    false_positives = (alert & (LABEL == 0)).sum() / (LABEL == 0).sum()
+    assert f"{100 * recall_score(LABEL, alert):.1f}%" in text
+    assert f"{100 * false_positives:.1f}%" in text
+
+
+def test_ends_of_a_range_stand_for_thresholds_in_steps():
+    scores = np.stack([1 - SCORE, SCORE], axis=1)
+    points = calcli.evaluate(scores, LABEL, thresholds="0.05..0.4", draws=0).to_dict()["results"][0]
+    found = [point["threshold"] for point in points["operating_points"]]
+    assert found == pytest.approx([0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4])
+
+
+@pytest.mark.parametrize("thresholds", ["0", "1", "x", "0.2..", [1.5], ""])
+def test_what_is_no_threshold_is_refused(thresholds):
+    with pytest.raises(UsageError, match=r"thresholds is .*; expected numbers between 0 and 1"):
+        calcli.evaluate(np.stack([1 - SCORE, SCORE], axis=1), LABEL, thresholds=thresholds)
+
+
+def test_more_classes_have_no_operating_points():
+    with pytest.raises(UsageError, match="--thresholds is for probabilities of two classes"):
+        calcli.evaluate(RNG.dirichlet([1, 1, 1], 50), RNG.integers(3, size=50), thresholds=[0.5])
