@@ -130,16 +130,24 @@ def test_the_guide_shows_that_the_order_of_rows_does_not_matter():
 
 
 def test_the_guide_shows_what_auto_claims_and_gains():
-    """On calibrated rows it claims a gain in at most 5% of data sets, and is not behind temperature."""
+    """On calibrated rows it claims a gain in at most 5% of data sets, and is not behind temperature.
+
+    Over ten curves at 300 rows its choice is at most .003 nats behind the least cross-validated one.
+    """
     study, text = choices.Results(), choices.PAGE.read_text(encoding="utf-8")
     assert choices.refreshed(text, study) == text
     for name, cell in study.cells.items():
         mean, error = choices.behind(cell)
-        assert mean <= max(0.003, 2 * error), name
-        if cell["kind"] != "sharp":
+        if cell["kind"] not in choices.CURVES:
+            assert mean <= max(0.003, 2 * error), name
+        if cell["kind"] in ("calibrated", "rare", "calibrated curve"):
             for what in choices.CLAIMS:
                 found = stats.binomtest(choices.claimed(cell, what), len(cell["sets"]), 0.05, "greater")
                 assert found.pvalue > 0.01, (name, what)
+    curves = [cell["sets"] for cell in study.cells.values() if cell["kind"] in choices.CURVES]
+    behind = [[one["excess"]["auto"] - one["excess"]["least"] for one in sets] for sets in curves]
+    assert len(curves) == len(choices.CURVES)
+    assert np.mean([np.mean(values) for values in behind]) < 0.003
 
 
 def test_the_guide_shows_how_often_comparisons_are_right():
