@@ -1,4 +1,4 @@
-"""Reliability curves without bins: isotonic steps or a smooth kernel, over the band of calibrated curves."""
+"""Reliability curves without bins: isotonic steps or a spline, over the band of calibrated curves."""
 
 from __future__ import annotations
 
@@ -34,6 +34,7 @@ from calcli.figures.style import (
 from calcli.figures.wording import titles, words
 
 CURVE: Look = {"color": UNDER, "linewidth": 1.6}
+INTERVAL: Look = {"facecolor": UNDER, "alpha": 0.25, "linewidth": 0}
 UNTOLD: Look = {"color": UNDER, "linewidth": 0.9, "linestyle": (0, (1, 1.5))}
 NOTE: Look = {
     "fontsize": 6.5,
@@ -52,7 +53,7 @@ def make(evaluations: Evaluations, view: View) -> Made:
 
 
 def make_curves(kind: Callable[..., Curve], evaluations: Evaluations, view: View) -> Made:
-    """Return the figure of one kind of curve, `corp_curve` or `kernel_curve`, and the curves."""
+    """Return the figure of one kind of curve, `corp_curve` or `flexible_reliability`, and the curves."""
 
     def compute(evaluation: Evaluation, problem: Problem) -> Curve:
         rng = generator(evaluation.settings.seed, Stream.CURVES)
@@ -75,11 +76,12 @@ def caption(results: Mapping[str, Curve], seed: int, classes: Sequence[str] = ()
     text = words(curve.lens, classes)
     score = text.said.partition(" ")[0]
     method = f"isotonic regression (CORP), dotted across gaps of more than {WIDE_GAP:g} without rows"
-    if curve.bandwidth is not None:
+    if curve.knots is not None:
         method = (
-            f"a Gaussian kernel over the log-odds of the {score} that smooths the gap, its bandwidth by "
-            f"leave-one-out cross-validation of the Brier score; dotted where it holds under {FEW_ROWS} rows"
+            f"logistic regression on a restricted cubic spline of the log-odds; dotted where fewer than "
+            f"{FEW_ROWS} rows have lower {score}s, or higher ones"
         )
+    interval = " Blue: its 95% confidence interval, point by point." if curve.interval else ""
     thinned = (
         f"some rows, at most {TICKS} each" if curve.rows > len(curve.misses) + len(curve.hits) else "rows"
     )
@@ -89,7 +91,7 @@ def caption(results: Mapping[str, Curve], seed: int, classes: Sequence[str] = ()
     )
     described = ", ".join(f"{name}: smooth ECE {number(result.error)}" for name, result in results.items())
     return (
-        f"Line: {text.observed} against {text.said} by {method}.{gray if curve.has_band else ''} "
+        f"Line: {text.observed} against {text.said} by {method}.{interval}{gray if curve.has_band else ''} "
         f"Ticks: {thinned}, evenly thinned, with the outcome above and without it below. Bottom: share of "
         f"the rows in {SHARES} bins. {described}."
     )
@@ -97,7 +99,7 @@ def caption(results: Mapping[str, Curve], seed: int, classes: Sequence[str] = ()
 
 @styled
 def reliability_curve(results: Mapping[str, Curve], classes: Sequence[str] = ()) -> Figure:
-    """Draw isotonic (CORP) or kernel reliability curves side by side.
+    """Draw isotonic (CORP) or spline reliability curves side by side.
 
     The gray band, if there is one, holds 90% of the curves that calibrated scores would give, point by point.
     Where no rows tell it, the curve is dotted. Ticks are raw data: rows with the outcome above, without it
@@ -122,9 +124,10 @@ def reliability_curve(results: Mapping[str, Curve], classes: Sequence[str] = ())
         if is_leftmost(axes):
             axes.set_ylabel(text.frequency)
             below.set_ylabel("Share of rows")
-    method = "isotonic (CORP)" if result.bandwidth is None else "kernel"
+    method = "isotonic (CORP)" if result.knots is None else "spline"
     handles = [
         Line2D([], [], label=f"{text.overall}, {method}", **CURVE),
+        *[Patch(**INTERVAL, label="95% interval")][: result.interval is not None],
         *[Patch(facecolor=BAR, label=f"{BAND:.0%} if calibrated")][: result.has_band],
         Line2D([], [], label="too few rows", **UNTOLD),
         Line2D([], [], label="some rows", marker="|", linestyle="", color=INK, markersize=5),
@@ -139,6 +142,8 @@ def _curve(axes: Axes, result: Curve) -> None:
     width = 5 if single else 1.5  # a single score has a band without a width of its own
     if result.has_band:
         axes.fill_between(result.score, result.low, result.high, color=BAR, linewidth=width, rasterized=many)
+    if result.interval is not None:
+        axes.fill_between(result.score, *result.interval, **INTERVAL)
     axes.plot([0, 1], [0, 1], **IDEAL)
     axes.plot(result.score, result.frequency, **UNTOLD, rasterized=many, clip_on=False)
     frequency = np.where(result.supported, result.frequency, np.nan)
@@ -158,6 +163,9 @@ def _curve(axes: Axes, result: Curve) -> None:
     }
     tell_curves(axes, "score", {"": (result.score, frequencies)})
     notes = [f"n = {result.rows:,}"]
-    if result.bandwidth is not None:
-        notes += [f"smooth ECE {number(result.error)}", f"bandwidth {result.bandwidth:.2g} in log-odds"]
+    if result.knots is not None:
+        notes += [
+            f"smooth ECE {number(result.error)}",
+            f"{result.knots} knots" if result.knots else "straight line",
+        ]
     axes.text(0.03, 0.93, "\n".join(notes), transform=axes.transAxes, ha="left", va="top", **NOTE)

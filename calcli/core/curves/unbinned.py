@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,7 @@ from calcli.core.curves.reliability import BAND, FEW_ROWS
 from calcli.core.data.arrays import WIDEST, Doubles, Stream, Tables, from_log_odds, generator, log_odds
 from calcli.core.data.binning import edge_cuts, equal_width_edges
 from calcli.core.estimators.calibrationerror import Null, outcome_sums
+from calcli.core.estimators.flexible import flexible_curve
 from calcli.core.evaluating.metrics.cumulative import KolmogorovSmirnov
 from calcli.core.evaluating.metrics.smooth import SmoothECE
 from calcli.core.problems.problem import Problem, isotonic_blocks, pool, segment_sums
@@ -133,10 +135,9 @@ def _slope(share: Doubles, gap: Doubles, knots: int) -> Doubles:
 
 
 CELLS = 1000  # runs of nearly equal scores of which each curve under calibration is made
-GRID = 201  # points of a kernel curve, evenly spaced in scores and again in log-odds
+GRID = 201  # points of a smooth curve, evenly spaced in scores and again in log-odds
 TICKS = 150  # raw data shown on each side
 SHARES = 40  # bins of the distribution of the scores
-BANDWIDTHS = np.geomspace(0.05, 4, 24)  # of which cross-validation chooses
 WIDE_GAP = 0.02  # between two scores: what a curve does in it, no row says
 
 
@@ -165,8 +166,11 @@ class Curve:
         (b,) share of the weight in equal-width bins of the score.
     error
         The smooth calibration error, in [0, 1].
-    bandwidth
-        Standard deviation of the kernel, in log-odds; None for the isotonic curve.
+    interval
+        (p,) each, the ends of pointwise 95% intervals of the frequency; None for dependent rows, and of the
+        isotonic curve.
+    knots
+        Of the spline; None for the isotonic curve.
     """
 
     lens: str
@@ -180,7 +184,8 @@ class Curve:
     hits: Doubles
     share: Doubles
     error: float
-    bandwidth: float | None = None
+    interval: tuple[Doubles, Doubles] | None = None
+    knots: int | None = None
 
     @property
     def has_band(self) -> bool:
@@ -201,8 +206,10 @@ class Curve:
         edges = equal_width_edges(len(self.share))
         shares = {"lower_edge": edges[:-1], "upper_edge": edges[1:], "share": self.share}
         summary = {"rows": np.array([self.rows]), "smooth_ece": np.array([self.error])}
-        if self.bandwidth is not None:
-            summary["bandwidth_in_log_odds"] = np.array([self.bandwidth])
+        if self.interval is not None:
+            columns |= {"low": self.interval[0], "high": self.interval[1]}
+        if self.knots is not None:
+            summary["knots"] = np.array([self.knots])
         return {"": columns, "some rows": rows, "distribution": shares, "summary": summary}
 
 
@@ -241,14 +248,11 @@ def corp_curve(problem: Problem, lens: str, draws: int, rng: np.random.Generator
     return Curve(lens, len(problem.score), score, frequency, inside == 0, low, high, *_around(problem))
 
 
-def kernel_curve(problem: Problem, lens: str, draws: int, rng: np.random.Generator) -> Curve:
-    """Return the reliability curve of a Gaussian kernel over the log-odds of the score.
+def flexible_reliability(problem: Problem, lens: str, draws: int, rng: np.random.Generator) -> Curve:
+    """Return the flexible calibration curve, a spline in log-odds; see `flexible_curve`.
 
-    It is the score plus the smoothed gap, outcome minus score, clipped to [0, 1]: smoothing the gap in place
-    of the outcome keeps calibrated curves on the diagonal however wide the kernel is. The bandwidth is the
-    one of least Brier score when each row is left out in turn (leave-one-out cross-validation; Stone 1974). A
-    bandwidth that fits the calibration error, such as the one of the smooth error, does not fit the curve.
-    Where the kernel holds fewer than ten rows, they do not tell it.
+    Rows are summed over a thousand cells of log-odds. The curve is not supported where fewer than ten rows
+    have lower scores, or higher ones.
 
     Parameters
     ----------
@@ -257,7 +261,7 @@ def kernel_curve(problem: Problem, lens: str, draws: int, rng: np.random.Generat
     lens
         The lens' name.
     draws
-        Curves of simulated outcomes behind the band; 0 for none.
+        Curves of simulated outcomes behind the band; 0, of dependent rows, for neither band.
     rng
         Draws the outcomes.
     """
@@ -265,47 +269,26 @@ def kernel_curve(problem: Problem, lens: str, draws: int, rng: np.random.Generat
     cuts = edge_cuts(problem.score, np.concatenate([[0], edges, [1]]))
     cells, (simulated,) = _CutSums(problem, cuts), outcome_sums(problem, [cuts], draws, rng)
     place = log_odds(cells.score)
-    bandwidth = _cross_validated(cells, place)
+    fitted = partial(
+        flexible_curve, place, weights=cells.weight, squared_weights=cells.weight * cells.row_weight
+    )
+    curve = fitted(cells.hits / cells.weight)
+    if_calibrated = fitted(simulated[:, cells.full] / cells.weight, knots=curve.knots)
     least, highest = cells.score[0], cells.score[-1]
     grid = np.union1d(
         np.linspace(least, highest, GRID),
         np.clip(from_log_odds(np.linspace(place[0], place[-1], GRID)), least, highest),
     )
-    kernel = _kernel(log_odds(grid)[:, None] - place, bandwidth)
-    sums = kernel @ cells.weight
-    supported = kernel @ cells.rows >= min(FEW_ROWS, len(problem.score))
-    seen = sums > 0
-    mean = np.divide(kernel, sums[:, None], out=np.zeros_like(kernel), where=seen[:, None])
-    expected = cells.weight * cells.score
-    frequency = np.clip(grid + mean @ (cells.hits - expected), 0, 1)
-    low, high = _band(np.clip(grid + (simulated[:, cells.full] - expected) @ mean.T, 0, 1))
-    rows, around = len(problem.score), _around(problem)
-    return Curve(lens, rows, grid, frequency, supported, low, high, *around, bandwidth=bandwidth)
-
-
-def _cross_validated(cells: _CutSums, place: Doubles) -> float:
-    """Return the bandwidth of least Brier score, each row left out when it is predicted.
-
-    For a mean of neighbors the residual without a row is the residual with it divided by one minus the share
-    that the row has in its own mean (Hastie, Tibshirani & Friedman 2009, section 7.10).
-    """
-    distance = place[:, None] - place
-    expected = cells.weight * cells.score
-    losses = []
-    for bandwidth in BANDWIDTHS:
-        kernel = _kernel(distance, bandwidth)
-        sums = kernel @ cells.weight
-        gap, leverage = kernel @ (cells.hits - expected) / sums, cells.row_weight / sums
-        alone = leverage > 1 - 1e-9  # without others nothing is known of the gap
-        scale = np.where(alone, 1, 1 - leverage)
-        gap[alone] = 0
-        hit, miss = (1 - cells.score - gap) / scale, (cells.score + gap) / scale
-        losses.append(cells.hits @ hit**2 + (cells.weight - cells.hits) @ miss**2)
-    return float(BANDWIDTHS[np.argmin(losses)])
-
-
-def _kernel(distance: Doubles, bandwidth: float) -> Doubles:
-    return np.exp(-0.5 * np.square(distance / bandwidth))
+    at, rows = log_odds(grid), np.append(0, np.cumsum(cells.rows))
+    below = rows[np.searchsorted(cells.score, grid, side="right")]
+    above = rows[-1] - rows[np.searchsorted(cells.score, grid)]
+    supported = np.minimum(below, above) >= min(FEW_ROWS, rows[-1])
+    interval = curve.interval(at) if draws else None
+    low, high = _band(if_calibrated.frequency(at))
+    around, frequency = _around(problem), curve.frequency(at)
+    return Curve(
+        lens, len(problem.score), grid, frequency, supported, low, high, *around, interval, len(curve.knots)
+    )
 
 
 def _cuts(problem: Problem) -> NDArray[np.intp]:

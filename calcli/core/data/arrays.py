@@ -182,6 +182,7 @@ def log_odds(score: Doubles) -> Doubles:
     return np.log(inner / (1 - inner))
 
 
+@np.errstate(over="ignore")  # of log-odds whose probability is 0
 def from_log_odds(value: Doubles) -> Doubles:
     """Return the probabilities of log-odds."""
     return 1 / (1 + np.exp(-value))

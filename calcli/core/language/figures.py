@@ -87,8 +87,8 @@ FIGURES: dict[str, FigureKind] = {
         FigureKind(
             name="smooth",
             title="Smooth reliability",
-            meaning="kernel reliability curve, without bins, its bandwidth by cross-validation",
-            source="Blasiok & Nakkiran 2024; Stone 1974",
+            meaning="flexible calibration curve, without bins: a spline in log-odds with its confidence band",
+            source="Van Calster et al. 2016; Harrell 2015",
             one_score=True,
             chance="draws",
         ),

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.special import logit
 from sklearn.isotonic import IsotonicRegression
 
 from calcli.core.curves.needs import problem_of
-from calcli.core.curves.unbinned import BANDWIDTHS, corp_curve, cumulative, kernel_curve
+from calcli.core.curves.unbinned import corp_curve, cumulative, flexible_reliability
 from calcli.core.problems.problem import ordered_problem
 
 NAMES = ("sst2_gpt2", "agnews_gpt2", "cifar100_vgg19_bn")
@@ -32,50 +31,12 @@ def test_isotonic_curve_is_that_of_scikit_learn(weighted):
     assert curve.score[-1] == problem.score[-1]
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-def test_kernel_curve_is_the_direct_sum(weighted):
-    problem = some_problem(weighted=weighted)
-    curve = kernel_curve(problem, "top-1", 20, np.random.default_rng(0))
-    weights = np.ones(len(problem.score)) if problem.weights is None else problem.weights
-    place = logit(problem.score)
-    for at, value in zip(curve.score[::20], curve.frequency[::20], strict=True):
-        kernel = np.exp(-((logit(at) - place) ** 2) / (2 * curve.bandwidth**2))
-        gap = np.average(problem.outcome - problem.score, weights=weights * kernel)
-        assert value == pytest.approx(np.clip(at + gap, 0, 1), abs=2e-3)  # rows are summed over small cells
-
-
-@pytest.mark.parametrize("weighted", [False, True])
-def test_bandwidth_has_the_least_brier_score_of_rows_left_out(weighted):
-    problem = some_problem(120, weighted=weighted)
-    weights = np.ones(120) if problem.weights is None else problem.weights
-    gap = problem.outcome - problem.score
-    place = logit(problem.score)
-
-    def brier(bandwidth: float) -> float:
-        kernel = weights * np.exp(-((place[:, None] - place) ** 2) / (2 * bandwidth**2))
-        np.fill_diagonal(kernel, 0)
-        total = kernel.sum(1)
-        without = np.divide(kernel @ gap, total, out=np.zeros(120), where=total > 1e-9)
-        return np.average((gap - without) ** 2, weights=weights)
-
-    chosen = kernel_curve(problem, "top-1", 9, np.random.default_rng(0)).bandwidth
-    assert brier(chosen) <= min(map(brier, BANDWIDTHS)) * (1 + 2e-3)
-
-
-def test_a_wide_kernel_leaves_calibrated_curves_on_the_diagonal():
-    rng = np.random.default_rng(3)
-    score = rng.beta(6, 1, 4000)
-    curve = kernel_curve(ordered_problem(score, rng.random(4000) < score), "top-1", 99, rng)
-    assert curve.bandwidth > 0.5
-    assert np.all((curve.low - 0.002 <= curve.score) & (curve.score <= curve.high + 0.002))
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_smooth_curves_agree_with_the_rows_at_every_confidence_and_have_the_reference_error(
     golden, evaluated, name
 ):
     problem = problem_of(evaluated(name), "top-1")
-    curve = kernel_curve(problem, "top-1", 9, np.random.default_rng(0))
+    curve = flexible_reliability(problem, "top-1", 9, np.random.default_rng(0))
     drawn = np.interp(problem.score, curve.score, curve.frequency)
     apart = []
     for low in np.arange(0.3, 1, 0.05):
@@ -91,14 +52,13 @@ def test_smooth_curves_agree_with_the_rows_at_every_confidence_and_have_the_refe
 
 def test_curves_tell_where_no_row_does():
     score = np.concatenate([np.linspace(0.1, 0.3, 200), np.linspace(0.8, 0.9, 200)])
-    outcome = np.arange(400) % 20 < 10 + 9 * np.sin(score * 40)  # which only narrow kernels follow
-    problem = ordered_problem(score, outcome)
-    for draw_curve in (corp_curve, kernel_curve):
-        curve = draw_curve(problem, "top-1", 9, np.random.default_rng(0))
-        assert not curve.supported[(curve.score > 0.45) & (curve.score < 0.6)].any()
-        assert curve.supported[(curve.score > 0.12) & (curve.score < 0.28)].all()
+    problem = ordered_problem(score, np.arange(400) % 20 < 10 + 9 * np.sin(score * 40))
     corp = corp_curve(problem, "top-1", 9, np.random.default_rng(0))
+    assert not corp.supported[(corp.score > 0.45) & (corp.score < 0.6)].any()
     assert np.count_nonzero(~corp.supported) == 1
+    curve = flexible_reliability(problem, "top-1", 9, np.random.default_rng(0))
+    inside = (curve.score >= score[9]) & (curve.score <= score[-10])
+    np.testing.assert_array_equal(curve.supported, inside)
 
 
 def test_isotonic_band_is_that_of_isotonic_fits():
@@ -124,7 +84,7 @@ def test_the_ends_of_a_band_of_many_rows_are_those_of_isotonic_fits():
     np.testing.assert_allclose(np.interp(score[-3:], curve.score, curve.high), high, atol=0.05)
 
 
-@pytest.mark.parametrize("draw_curve", [corp_curve, kernel_curve])
+@pytest.mark.parametrize("draw_curve", [corp_curve, flexible_reliability])
 def test_band_holds_nine_of_ten_calibrated_curves(draw_curve):
     rng = np.random.default_rng(2)
     inside = []
@@ -138,7 +98,7 @@ def test_band_holds_nine_of_ten_calibrated_curves(draw_curve):
 
 
 @pytest.mark.parametrize("score", [1.0, 0.7, 0.62, 1 / 3])
-@pytest.mark.parametrize("draw_curve", [corp_curve, kernel_curve])
+@pytest.mark.parametrize("draw_curve", [corp_curve, flexible_reliability])
 def test_one_score_makes_one_frequency(draw_curve, score):
     problem = ordered_problem(np.full(300, score), np.arange(300) % 3 > 0)
     curve = draw_curve(problem, "top-1", 20, np.random.default_rng(0))
