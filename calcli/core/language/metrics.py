@@ -76,6 +76,6 @@ min_rows = partial(
 
 HOMES = (
     "scores", "confusion", "ranking", "recalibration", "parts", "miscalibration", "cumulative", "smooth",
-    "partitions", "kernels", "classical",
+    "flexible", "partitions", "kernels", "classical",
 )  # fmt: skip
 METRICS = Registry("calcli.metrics", Metric, lambda: declared_in("calcli.core.evaluating.metrics", *HOMES))
