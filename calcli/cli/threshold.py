@@ -23,7 +23,7 @@ def threshold(
     ],
     settings: Annotated[
         ThresholdSettings,
-        chosen("What is promised", "max_error min_precision min_recall level by cluster seed"),
+        chosen("What is promised", "max_error min_precision min_recall max_alerts level by cluster seed"),
     ],
     output: Annotated[
         str | None, text("FILE", "Where to write the threshold: JSON.", "--output", "-o")
@@ -31,17 +31,19 @@ def threshold(
     reading: Reading,
     remark: Remark,
 ) -> Shown:
-    """Find the threshold that promises an error rate, precision or recall.
+    """Find the threshold that promises an error rate, precision, recall or alert rate.
 
-    --max-error finds one on the confidence, --min-precision and --min-recall one on the probability of a
-    class. The promise is true with a probability of --level over validation sets. It needs independent rows
-    that no calibrator was fitted to. If nothing can be promised, nothing is written and the status is 1.
+    --max-error finds one on the confidence, --min-precision, --min-recall and --max-alerts one on the
+    probability of a class. The promise is true with a probability of --level over validation sets. It needs
+    independent rows that no calibrator was fitted to. If nothing can be promised, nothing is written and the
+    status is 1.
 
     \b
     calcli threshold val.parquet --max-error 0.05 -o threshold.json
     calcli apply threshold.json new.parquet -o answered.parquet
     calcli check labelled.parquet --threshold threshold.json
     calcli threshold val.parquet --min-recall fraud=0.8
+    calcli threshold val.parquet --max-alerts fraud=2%
     """  # noqa: D301 (the escape keeps the lines below it apart)
     from calcli.work.threshold import threshold_file
 

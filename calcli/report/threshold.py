@@ -105,11 +105,14 @@ class ThresholdReport(Shown):
         above = "its threshold" if threshold.by else "the threshold"
         per_slice = " in every slice" if threshold.by else ""
         if threshold.promises:
-            share = level_percent(1 - threshold.max_error if name else threshold.max_error)
-            rows = f"at least {share} of the rows" if name else f"at most {share} of the rows"
+            at_most = threshold.measure in ("", "alerts")
+            share = level_percent(threshold.max_error if at_most else 1 - threshold.max_error)
+            rows = f"at {'most' if at_most else 'least'} {share} of the rows"
             scored = f"a {self._scores} of at least {above}"
             says = f"{rows} with {scored} are {name or 'wrong'}"
-            if threshold.of_recall:
+            if threshold.measure == "alerts":
+                says = f"{rows} have {scored}"
+            elif threshold.of_recall:
                 says = f"{rows} that are {name} have {scored}"
             yield f"With a probability of {level_percent(threshold.level)}, {says}{per_slice}."
         if threshold.by:
@@ -131,14 +134,17 @@ class ThresholdReport(Shown):
 
     def _refused(self, entry: Found) -> str:
         of = f" of {self.threshold.by}={entry.value}" if self.threshold.by else ""
-        measure, limit, best = "error rate", self.threshold.max_error, entry.least_error
+        extreme, measure, limit, best = "lowest", "error rate", self.threshold.max_error, entry.least_error
         assert best is not None
-        if self.class_name:
-            measure, limit, best = self.threshold.measure, 1 - limit, 1 - best
+        if self.threshold.measure == "alerts":
+            measure = "share of alerts"
+        elif self.class_name:
+            extreme, measure, limit, best = "best", self.threshold.measure, 1 - limit, 1 - best
         kind = f" of {self.class_name}" if self.threshold.of_recall else " without an error"
+        kind = "" if self.threshold.measure == "alerts" else kind
         return (
-            f"Nothing can be promised{of}: the {'best' if self.class_name else 'lowest'} {measure} these "
-            f"rows support is {percent(best)}, not {level_percent(limit)}. It takes at least "
+            f"Nothing can be promised{of}: the {extreme} {measure} these rows "
+            f"support is {percent(best)}, not {level_percent(limit)}. It takes at least "
             f"{counted(entry.least_rows, 'row')}{kind}; there "
             f"{'is' if entry.rows == 1 else 'are'} {entry.rows:,}."
         )

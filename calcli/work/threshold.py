@@ -26,8 +26,8 @@ def threshold(data: Any = None, labels: Any = None, **settings: Any) -> Threshol
     """Find the smallest threshold on the confidence above which an error rate is promised.
 
     With a probability of at least `level` over data sets of independent rows, the error rate among rows with
-    a confidence of at least the threshold is at most `max_error`. `min_precision` and `min_recall` find a
-    threshold on the probability of a class.
+    a confidence of at least the threshold is at most `max_error`. `min_precision`, `min_recall` and
+    `max_alerts` find a threshold on the probability of a class.
 
     Parameters
     ----------
@@ -95,9 +95,11 @@ def _promise(settings: ThresholdSettings) -> tuple[float, str | None]:
     for measure, least in (("precision", settings.min_precision), ("recall", settings.min_recall)):
         if least is not None:
             promises.append((round(1 - least[1], 12), f"{measure}:{least[0]}"))
+    if settings.max_alerts is not None:
+        promises.append((settings.max_alerts[1], f"alerts:{settings.max_alerts[0]}"))
     if len(promises) != 1:
         raise UsageError(
-            "expected one of --max-error 0.05, --min-precision CLASS=0.9 and --min-recall CLASS=0.8, "
-            f"but {len(promises) or 'none'} were given"
+            "expected one of --max-error 0.05, --min-precision CLASS=0.9, --min-recall CLASS=0.8 and "
+            f"--max-alerts 2%, but {len(promises) or 'none'} were given"
         )
     return promises[0]

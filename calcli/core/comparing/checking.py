@@ -259,6 +259,7 @@ PROMISED = {  # the rate that a threshold limits, and its errors, by what is pro
     "": ("error rate of answers", "answers are wrong"),
     "precision": ("share of false alerts", "alerts are false"),
     "recall": ("share of the class that is missed", "rows of the class are below the threshold"),
+    "alerts": ("share of alerts", "rows are at or above the threshold"),
 }
 FEWEST_ROWS = 50  # of a slice, for a rule on a metric without intervals
 
@@ -659,8 +660,7 @@ def check_promise(threshold: Threshold, policy: Policy, predictions: Predictions
     threshold.require_same(predictions.kind, predictions.classes, path)
     _, hit = confidences(predictions, threshold.target)
     rows = independent_rows(predictions, threshold.cluster, threshold.seed)
-    answered = threshold.answers(predictions)
-    counted_rows, right = (hit, answered) if threshold.of_recall else (answered, hit)
+    counted_rows, wrong = threshold.tallied(hit, threshold.answers(predictions))
     rows = rows[counted_rows[rows]]
     slices = slice_names(predictions.column(threshold.by)) if threshold.by else np.full(len(hit), "")
     promised = [promise for promise in threshold.found if promise.threshold is not None]
@@ -671,7 +671,7 @@ def check_promise(threshold: Threshold, policy: Policy, predictions: Predictions
             reason = "no row tells, so the promise is undecided"
             outcomes.append(Outcome(rule, "undecided", reason, limit=limit))
             continue
-        errors = int(np.count_nonzero(~right[of_slice]))
+        errors = int(np.count_nonzero(wrong[of_slice]))
         ends, rate = Interval.of_share(errors, len(of_slice), promise.level), errors / len(of_slice)
         assert isinstance(rule.condition, Bound)
         status: Status = rule.condition.judge(ends.high, ends.low)

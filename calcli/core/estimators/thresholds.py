@@ -329,8 +329,8 @@ class Threshold:
     kind, classes
         Of the scores it is for.
     target
-        ``precision:`` or ``recall:`` and its class, for rows with a probability of the class at or above the
-        threshold; None where confidences and answers of any class are meant.
+        ``precision:``, ``recall:`` or ``alerts:`` and its class, for rows with a probability of the class at
+        or above the threshold; None where confidences and answers of any class are meant.
     max_error, level
         The error rate that is promised, and how surely: for all slices together.
     by, cluster
@@ -373,6 +373,18 @@ class Threshold:
     def of_recall(self) -> bool:
         """Whether the promise is about the rows of a class, not about rows at or above the threshold."""
         return self.measure == "recall"
+
+    def tallied(self, hit: Array, above: Array) -> tuple[Array, Array]:
+        """Return (N,) which rows the promised rate is of, and which of all rows are its errors.
+
+        Parameters
+        ----------
+        hit, above
+            (N,) whether rows are right or of the class, and whether they are at or above the threshold.
+        """
+        if self.of_recall:
+            return hit, ~above
+        return (np.ones_like(above), above) if self.measure == "alerts" else (above, ~hit)
 
     @property
     def mark(self) -> Literal["answer", "above"]:
@@ -448,7 +460,7 @@ def make_threshold(
     target
         ``precision:`` and a class, by its name or as reports call it: the threshold is one on its
         probability, whichever class is the most probable. ``recall:`` and a class: the greatest at or above
-        which its rows are found.
+        which its rows are found. ``alerts:`` and a class: the smallest at or above which few rows are.
     cluster
         A column: of rows that share a value one is drawn.
     seed
@@ -466,7 +478,7 @@ def make_threshold(
     path, of_class = predictions.provenance.path, None
     measure, _, name = (target or "").partition(":")
     if target is not None:
-        of_class = _named_class(predictions, name, f"--min-{measure}")
+        of_class = _named_class(predictions, name, f"--{'max' if measure == 'alerts' else 'min'}-{measure}")
         target = f"{measure}:{of_class}"
     predictions.require_named_class()
     predictions.require_probabilities()
@@ -488,12 +500,18 @@ def make_threshold(
         share = 1 - (1 - level) / len(slices)
         if recalled:
             entry = find_recall_threshold(scores[of_slice], max_error, share, value)
+        elif measure == "alerts":  # as many rows below, the other way round
+            entry = find_recall_threshold(-scores[of_slice], max_error, share, value)
+            above = -np.inf if entry.threshold is None else np.nextafter(-entry.threshold, np.inf)
+            entry = replace(entry, threshold=None if entry.threshold is None else float(above))
         else:
             entry = find_threshold(scores[of_slice], ~hit[of_slice], max_error, share, value)
         if target is not None and entry.threshold is not None:
             of_slice = sampled[numbers[sampled] == number]
             above, hits = scores[of_slice] >= entry.threshold, hit[of_slice]
-            recall, precision = (above & hits).sum() / hits.sum(), (above & hits).sum() / above.sum()
+            recall, precision = (
+                (above & hits).sum() / whole.sum() if whole.any() else np.nan for whole in (hits, above)
+            )
             entry = replace(entry, recall=recall, precision=precision, alerts=above.mean())
         thresholds.append(entry)
     return Threshold(
@@ -559,9 +577,11 @@ def confidences(predictions: Predictions, target: str | None) -> tuple[Doubles, 
 
 def _named_class(predictions: Predictions, name: str, option: str) -> str:
     """Return the class of a name, which may be the one that a report calls it by."""
-    origin, classes = predictions.provenance, {} if predictions.of_answers else predictions.classes
+    origin, classes = predictions.provenance, () if predictions.of_answers else predictions.classes
     names = {event_name(c, origin.labels): c for c in classes} | {c: c for c in classes}
+    names |= {"": classes[1]} if len(classes) == 2 else {}
     if name not in names:
         seen = some(list(names)) or "answers, right or wrong"
-        raise UsageError(f"{option} {name}: {origin.path} has no such class; it has {seen}")
+        fault = f" {name}: {origin.path} has no such class; it" if name else f": name a class; {origin.path}"
+        raise UsageError(f"{option}{fault} has {seen}")
     return names[name]

@@ -59,7 +59,7 @@ def _priors(value: Any) -> str:
 
 def _class_share(value: Any) -> tuple[str, float]:
     name, share = next(iter(value.items())) if isinstance(value, Mapping) else value.rsplit("=", 1)
-    if not name or not 0 < float(share) < 1:
+    if not (name or isinstance(value, Mapping)) or not 0 < float(share) < 1:
         raise ValueError
     return str(name), float(share)
 
@@ -85,6 +85,20 @@ THRESHOLDS = replace(
 )  # fmt: skip
 CLASS_SHARE = replace(
     TEXT, name="str or dict", expected="a class and a share, as fraud=0.9", taken=_class_share
+)
+
+
+def _alert_share(value: Any) -> tuple[str, float]:
+    """Return the class, "" for the positive one, and the share of rows: 2%, 0.02 or 200/10000."""
+    if isinstance(value, Mapping):
+        return _class_share(value)
+    name, _, share = str(value).rpartition("=")
+    rows, _, total = share.partition("/")
+    return _class_share({name: float(rows.rstrip("%")) / (100 if rows.endswith("%") else float(total or 1))})
+
+
+ALERTS = replace(
+    TEXT, name="str or dict", expected="a share of the rows, as 2% or fraud=0.02", taken=_alert_share
 )
 LEVEL = numbers("a number between 0 and 1, such as 0.95", lambda value: 0 < value < 1)
 PRIORS = replace(TEXT, expected="text, or a number for each class", taken=_priors)
@@ -267,6 +281,12 @@ class ThresholdSettings:
         "CLASS=P",
     )
     min_recall: tuple[str, float] | None = setting(None, CLASS_SHARE, "Least recall of a class.", "CLASS=R")
+    max_alerts: tuple[str, float] | None = setting(
+        None,
+        ALERTS,
+        "Greatest share of rows at or above a threshold on the probability of a class: 2%, 200/10000.",
+        "[CLASS=]SHARE",
+    )
     level: float = setting(0.95, LEVEL, "Probability that the promise is true.", "P")
     by: str | None = setting(
         None, TEXT, "A threshold for every value of this column; they share --level.", "COLUMN"

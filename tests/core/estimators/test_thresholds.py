@@ -223,3 +223,29 @@ def test_a_recall_needs_rows_of_its_class(predict):
 def test_what_cannot_be_promised_about_is_refused(rows, change, asked, message):
     with pytest.raises((UsageError, InputError), match=message):
         make_threshold(replace(rows, **change), 0.1, **asked)
+
+
+def test_an_alert_budget_is_kept_in_new_data_with_the_promised_probability(predict):
+    """The share above is exact by an order statistic: 5% of the sets exceed it, up to one row's worth less."""
+    rng, exceeded = np.random.default_rng(4), 0
+    for _ in range(400):
+        score = rng.random(300)
+        rows = predict(np.stack([1 - score, score], axis=1), (rng.random(300) < score).astype(int))
+        (cut,) = make_threshold(rows, 0.1, target="alerts:").found
+        exceeded += 1 - cut.threshold > 0.1  # of uniform scores
+        assert cut.errors == np.count_nonzero(score >= cut.threshold)
+        assert beta.ppf(0.95, cut.errors + 1, 300 - cut.errors) <= 0.1
+        assert beta.ppf(0.95, cut.errors + 2, 299 - cut.errors) > 0.1
+    assert binom.sf(exceeded - 1, 400, 0.05) > 0.01
+    assert exceeded >= 5
+
+
+def test_equal_scores_above_an_alert_budget_stay_out_together(predict):
+    score = np.repeat([0.9, 0.8, 0.2], [40, 60, 900])
+    rows = predict(np.stack([1 - score, score], axis=1), (np.arange(1000) % 3 == 0).astype(int))
+    (cut,) = make_threshold(rows, 0.08, target="alerts:1").found
+    assert (cut.threshold > 0.8, cut.threshold <= 0.9, cut.alerts, cut.errors) == (True, True, 0.04, 40)
+    (none,) = make_threshold(rows, 0.001, target="alerts:1").found
+    assert (none.threshold, none.least_rows) == (None, 2995)
+    with pytest.raises(UsageError, match="--max-alerts: name a class"):
+        make_threshold(predict(np.full((30, 3), 1 / 3), np.arange(30) % 3), 0.1, target="alerts:")
