@@ -144,7 +144,7 @@ def test_where_nothing_can_be_promised_nothing_is_written(run, val, tmp_path):
     [
         (
             [],
-            "one of --max-error 0.05, --min-precision CLASS=0.9 and --min-recall CLASS=0.8, but none were",
+            "--min-recall CLASS=0.8 and --max-alerts 2%, but none were",
         ),
         (["--max-error", "0.1", "--min-recall", "1=0.9"], "but 2 were given"),
         (["--max-error", "1"], "--max-error is 1; expected a number between 0 and 1"),

@@ -510,7 +510,7 @@ def make_threshold(
             of_slice = sampled[numbers[sampled] == number]
             above, hits = scores[of_slice] >= entry.threshold, hit[of_slice]
             recall, precision = (
-                (above & hits).sum() / whole.sum() if whole.any() else np.nan for whole in (hits, above)
+                (above & hits).sum() / among.sum() if among.any() else np.nan for among in (hits, above)
             )
             entry = replace(entry, recall=recall, precision=precision, alerts=above.mean())
         thresholds.append(entry)

@@ -226,7 +226,7 @@ def test_what_cannot_be_promised_about_is_refused(rows, change, asked, message):
 
 
 def test_an_alert_budget_is_kept_in_new_data_with_the_promised_probability(predict):
-    """The share above is exact by an order statistic: 5% of the sets exceed it, up to one row's worth less."""
+    """The share above is exact by an order statistic: at most 5% of the sets exceed it."""
     rng, exceeded = np.random.default_rng(4), 0
     for _ in range(400):
         score = rng.random(300)
