@@ -40,7 +40,7 @@ COMMANDS = {  # by name, what help says of them; each is a function of that name
     "segments": "Find segments with probabilities off beyond chance.",
     "fit": "Fit a recalibration.",
     "apply": "Recalibrate the scores of a file.",
-    "threshold": "Find the threshold that promises an error rate, precision or recall.",
+    "threshold": "Find the threshold that promises a rate of errors, hits or alerts.",
     "export": "Write a calibrator as code that runs without calcli.",
     "benchmark": "Try every calibrator: fit to some rows, judge on others.",
     "compare": "Compare systems: do they differ beyond chance?",

@@ -31,7 +31,7 @@ def threshold(
     reading: Reading,
     remark: Remark,
 ) -> Shown:
-    """Find the threshold that promises an error rate, precision, recall or alert rate.
+    """Find the threshold that promises a rate of errors, hits or alerts.
 
     --max-error finds one on the confidence, --min-precision, --min-recall and --max-alerts one on the
     probability of a class. The promise is true with a probability of --level over validation sets. It needs

@@ -7,6 +7,7 @@ import gzip
 import io
 import json
 import struct
+import warnings
 import zipfile
 from collections.abc import Callable
 from typing import Any
@@ -14,6 +15,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pyarrow import orc
 
 from calcli.io.formats import FORMATS
 from tests.hostile.drawing import Draw
@@ -176,12 +178,42 @@ def arrow(draw: Draw, table: pa.Table) -> bytes:
         return file.getvalue()
 
 
+def orc_bytes(table: pa.Table) -> bytes:
+    with io.BytesIO() as file:
+        try:
+            orc.write_table(table, file)
+        except (pa.ArrowException, TypeError):  # types that ORC does not have
+            orc.write_table(SMALL, file)
+        return file.getvalue()
+
+
+def stata_bytes(table: pa.Table) -> bytes:
+    with io.BytesIO() as file:
+        try:  # names and types that Stata does not have are replaced, or refused
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                table.to_pandas().to_stata(file, write_index=False)
+        except (
+            ValueError,
+            TypeError,
+            NotImplementedError,
+            OverflowError,
+            pa.ArrowException,
+        ):  # types that Stata does not have
+            SMALL.to_pandas().to_stata(file, write_index=False)
+        return file.getvalue()
+
+
+SMALL = pa.table({"label": [0, 1], "prob_0": [0.5, 0.1]})
 WRITERS: dict[str, Callable[[Draw, Columns], bytes]] = {
     "npy": _npy, "npz": _npz, "csv": _csv, "jsonl": _jsonl, "json": _json,
     "parquet": lambda draw, columns: parquet(draw, arrow_table(draw, columns)),
     "arrow": lambda draw, columns: arrow(draw, arrow_table(draw, columns)),
+    "orc": lambda draw, columns: orc_bytes(arrow_table(draw, columns)),
+    "stata": lambda draw, columns: stata_bytes(arrow_table(draw, columns)),
 }  # fmt: skip
-assert set(WRITERS) == {name for name, form in BY_NAME.items() if not form.log}, "every format is written"
+READ_ONLY = {"inspect", "sas", "excel"}  # logs, and formats that others write
+assert set(WRITERS) == {*BY_NAME} - READ_ONLY, "every format is written"
 
 TYPES = (
     "<f8", "<f4", "<f2", ">f8", "|b1", "<i8", "<u8", "|i1", "<c16", "<f16", "|O", "|V8", "<U3", "|S3",

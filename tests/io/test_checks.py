@@ -146,3 +146,12 @@ def test_list_columns_with_holes(tmp_path):
     refused(path, 'row 1: the score of class "0" is missing')
     path = parquet_file(tmp_path, label=[0, 1], probs=[["a", "b"], ["a", "b"]])
     refused(path, "the lists in column probs hold text")
+
+
+def test_classes_with_small_scores_are_part_of_their_family(tmp_path):
+    """Without the last column most rows nearly sum to one, too."""
+    rng = np.random.default_rng(2)
+    scores = rng.dirichlet([5, 5, 0.05], 60)
+    table = pd.DataFrame(scores, columns=["prob_0", "prob_1", "prob_2"]).assign(label=np.arange(60) % 3)
+    table.to_csv(tmp_path / "t.csv", index=False)
+    assert read(tmp_path / "t.csv").scores.shape == (60, 3)

@@ -117,8 +117,8 @@ def _headings(part: bytes, name: str, delimiter: str) -> list[str]:
 
 def _is_row(names: Sequence[str], part: bytes, delimiter: str) -> bool:
     """Tell whether the first line is a row: its cells above numbers are numbers, one a decimal fraction."""
-    text = part[:HEAD_BYTES].decode(errors="replace")
-    rows = list(islice(text_csv.reader(io.StringIO(text), delimiter=delimiter), 1, 1 + HEAD_ROWS))[:-1]
+    lines = part[:HEAD_BYTES].decode(errors="replace").splitlines()[: HEAD_ROWS + 1]
+    rows = list(text_csv.reader(lines, delimiter=delimiter))[1:-1]
     numeric = [
         all(len(row) == len(names) and NUMBER.fullmatch(row[place]) for row in rows)
         for place in range(len(names))

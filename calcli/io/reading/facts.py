@@ -147,6 +147,11 @@ class Facts:
         """The scores of several classes in columns side by side."""
         return [source for source in self.head.sources if source.many and source.form == "columns"]
 
+    def is_part_of_sums(self, source: ScoreColumns) -> bool:
+        """Tell whether more columns sum to one together with these."""
+        larger = (family for family in self._families if {*source.columns} < {*family.columns})
+        return any(family.share_of_sums(1) > 0.5 for family in larger)
+
     def larger_of(self, score: str) -> bool:
         """Tell whether a score is the maximum of another column of fractions and its complement."""
         values = self.scores[score].values[:, 0]

@@ -153,12 +153,12 @@ class ScoreColumns:
         finite = self.values[np.isfinite(self.values)]
         return (float(finite.min()), float(finite.max())) if len(finite) else (np.nan, np.nan)
 
-    def share_of_sums(self, total: float) -> float:
-        """Return the share of rows that sum to `total` within a twentieth and some rounding."""
+    def share_of_sums(self, total: float, within: float = 0.012) -> float:
+        """Return the share of rows that sum to `total`, within this share of it and some rounding."""
         with np.errstate(over="ignore"):  # an infinite sum does not count
             sums = self.values.sum(axis=1)
         sums = sums[~np.isnan(sums)]
-        tolerance = 0.05 * total + 0.0006 * total * self.values.shape[1]
+        tolerance = within * total + 0.0006 * total * self.values.shape[1]
         return float((np.abs(sums - total) <= tolerance).mean()) if len(sums) else 1.0
 
     @cached_property

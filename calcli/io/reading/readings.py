@@ -489,6 +489,7 @@ def _of_form(facts: Facts, source: ScoreColumns) -> Parts:
         "ranks beside": facts.head.ranks_beside(source) or source.may_be_indicators,
         "rows of a case": facts.is_long,
         "margins": source.are_margins,
+        "part of several": facts.is_part_of_sums(source),
     }
     return {weight: WEIGHTS[weight].worth for weight, holds in seen.items() if holds}
 

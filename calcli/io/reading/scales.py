@@ -67,7 +67,7 @@ def kinds_of_many(source: ScoreColumns, options: ReadOptions) -> Kinds:
         return []
     if options.kind != "auto":
         return [(options.kind, "simplex")]
-    if low >= 0 and source.share_of_sums(1) > 0.5:
+    if low >= 0 and source.share_of_sums(1, 0.05) > 0.5:
         return [("probs", "simplex")]
     if options.renormalize and low >= 0:
         return [("probs", "no simplex")]

@@ -138,9 +138,10 @@ def test_the_largest_scores_of_more_classes_are_not_taken_for_rounded_ones():
 
 
 def test_confidences_of_exactly_one_look_like_no_logits(tmp_path):
+    rng = np.random.default_rng(1)
     credit = saved(
         tmp_path / "t.csv",
-        {"age": RNG.uniform(20, 70, N), "score": RNG.uniform(300, 850, N), "target": LABELS > 0},
+        {"age": rng.uniform(20, 70, N), "score": rng.uniform(300, 850, N), "target": LABELS > 0},
     )
     refused(credit, "nothing says that numbers from .* are logits")
     assert not from_arrays(RNG.normal(size=(N, 3)) * 9, LABELS).provenance.doubts
