@@ -143,7 +143,7 @@ def test_confidences_of_exactly_one_look_like_no_logits(tmp_path):
         tmp_path / "t.csv",
         {"age": rng.uniform(20, 70, N), "score": rng.uniform(300, 850, N), "target": LABELS > 0},
     )
-    refused(credit, "nothing says that numbers from .* are logits")
+    refused(credit, "nothing says that (numbers from .* are logits|these are percentages)")
     assert not from_arrays(RNG.normal(size=(N, 3)) * 9, LABELS).provenance.doubts
 
 
