@@ -78,6 +78,12 @@ def share_most(hits: float, rows: float, tail: float) -> float:
     return beta_quantile(1 - tail, hits + 1, rows - hits) if hits < rows else 1.0
 
 
+def jeffreys(hits: float, rows: float, level: float) -> tuple[float, float]:
+    """Return Jeffreys' limits of a share, 0 without a hit and 1 without a miss (Brown, Cai & DasGupta 2001)."""
+    tail, shape = (1 - level) / 2, (hits + 0.5, rows - hits + 0.5)
+    return beta_quantile(tail, *shape) * (hits > 0), beta_quantile(1 - tail, *shape) if hits < rows else 1.0
+
+
 def coin_upper(heads: int, tosses: int) -> float:
     """Return the probability of so many heads, or more, of a fair coin."""
     return beta_cdf(0.5, heads, tosses - heads + 1) if heads else 1.0
@@ -347,13 +353,13 @@ class Spread:
             return None, SECOND_ORDER
         return (interval, "") if interval.contains(self.value) else (None, BIASED)
 
-    def interval(self, level: float) -> Interval:
-        """Return the interval of an estimate.
+    def interval(self, level: float, freedom: float | None = None) -> Interval:
+        """Return the interval of an estimate, with its own degrees of freedom unless others are known.
 
         As in DiCiccio & Efron 1992 (ABC intervals) the ends follow the estimate where it bends, and only the
         bias that this does not explain is taken off.
         """
-        quantile = t_quantile((1 + level) / 2, self.freedom)
+        quantile = t_quantile((1 + level) / 2, freedom or self.freedom)
         centre = self.value - self.bias + self.curvature * self.standard_error**2
         steps = (-self.standard_error * self._skewed(z) for z in (quantile, -quantile))
         low, high = (centre + step + self.curvature * step**2 for step in steps)

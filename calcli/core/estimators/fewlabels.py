@@ -1,0 +1,268 @@
+"""Few labels, many predictions: the mean of an outcome that some rows have, by a proxy that all rows have.
+
+The proxy is a judge's verdict, a grade, or the outcome that a probability expects. Verdicts are
+post-stratified, anything else is a control variate by regression, as in prediction-powered inference
+(Angelopoulos et al. 2023, arXiv 2311.01453), but with intervals that hold for 20 labels.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calcli.core.data.arrays import Array, Doubles
+from calcli.core.estimators.intervals import (
+    FEWEST,
+    Interval,
+    Spread,
+    effective_size,
+    jeffreys,
+    t_quantile,
+    t_upper,
+)
+
+FEWEST_LABELS = 20
+HELPS = 4.0  # square of the t of the slope from which the proxy is used
+LEAST_LEFT = 0.05  # of 1 - leverage
+STRONG = 1e-6  # of a p-value, by which hypergeometric probabilities are equal
+MOST_TERMS = 100  # of Kolmogorov's distribution
+How = Literal["verdicts", "proxy", "proxy and unseen"]
+
+
+@dataclass(frozen=True)
+class Corrected:
+    """A mean by labels and proxy.
+
+    Attributes
+    ----------
+    value
+        In the unit of the outcome.
+    interval
+        Of it.
+    how
+        By post-stratified verdicts, by regression, or by regression with one unseen disagreement each way.
+    """
+
+    value: float
+    interval: Interval
+    how: How
+
+    def worth(self, labels: int, alone: Interval) -> int:
+        """Return how many labels without a proxy tell as much, given the interval of the labels alone."""
+        if self.how == "verdicts":
+            alone = Interval(*jeffreys(self.value * labels, labels, alone.level), alone.level)
+        gain = (alone.high - alone.low) / (self.interval.high - self.interval.low)
+        return max(labels, int(labels * gain**2))
+
+
+@dataclass(frozen=True, eq=False)
+class FewLabels:
+    """Outcomes of some rows, a random sample, and a proxy of all rows.
+
+    Attributes
+    ----------
+    outcome
+        (n,) of the labelled rows, between the ends.
+    proxy
+        (n,) of the same rows.
+    others
+        (N,) proxy of the rows without a label.
+    units
+        (n + N,) the question or cluster of each row, labelled ones first; None if rows are independent.
+    ends
+        Between which outcomes lie: 0 and 1, of differences -1 and 1.
+    """
+
+    outcome: Doubles
+    proxy: Doubles
+    others: Doubles
+    units: Array | None = None
+    ends: tuple[float, float] = (0.0, 1.0)
+
+    @property
+    def number(self) -> int:
+        """How many rows, or questions, are labelled."""
+        return len(self.outcome) if self.units is None else len(np.unique(self.units[: len(self.outcome)]))
+
+    @property
+    def correlation(self) -> float:
+        """Of outcome and proxy on the labelled rows; 0 where one of them is constant."""
+        outcome, proxy = self.outcome - self.outcome.mean(), self.proxy - self.proxy.mean()
+        scale = float((outcome @ outcome) * (proxy @ proxy))
+        return float(outcome @ proxy) / math.sqrt(scale) if scale > 0 else 0.0
+
+    @property
+    def helps(self) -> bool:
+        """Whether the proxy is used, which is decided before there is an interval."""
+        square = self.correlation**2
+        return self.correlation > 0 and (self.number - 2) * square >= HELPS * (1 - square)
+
+    @property
+    def of_verdicts(self) -> bool:
+        """Whether outcomes and proxy are 0 or 1, of independent rows."""
+        values = np.concatenate([self.outcome, self.proxy, self.others])
+        return self.units is None and self.ends == (0.0, 1.0) and bool(np.isin(values, (0, 1)).all())
+
+    def corrected(self, level: float, *, always: bool = False) -> Corrected | None:
+        """Return the mean by both; None where the labels alone tell as much.
+
+        Parameters
+        ----------
+        level
+            Of the interval.
+        always
+            Whether verdicts are used even if they do not help: labelled rows are no random sample.
+        """
+        verdicts = self.of_verdicts
+        if not self.helps and not (always and verdicts):
+            return None
+        if verdicts:
+            passes, (hits, of) = float(self.proxy.sum() + self.others.sum()), self.by_verdict()
+            return post_stratified(passes, len(self.proxy) + len(self.others), hits, of, level)
+        return self._by_regression(level)
+
+    def by_verdict(self) -> tuple[Doubles, Doubles]:
+        """Return the (2,) sums of outcomes, and numbers, of labelled rows that fail and that pass."""
+        passed = self.proxy.astype(np.intp)
+        return np.bincount(passed, self.outcome, 2), np.bincount(passed, minlength=2).astype(np.float64)
+
+    def _by_regression(self, level: float) -> Corrected | None:
+        n, every = len(self.outcome), np.concatenate([self.proxy, self.others])
+        outcome, proxy, k = self.outcome - self.outcome.mean(), self.proxy - self.proxy.mean(), self.number
+        squares = float(proxy @ proxy)
+        slope = float(outcome @ proxy) / squares
+        value = float(self.outcome.mean() + slope * (every.mean() - self.proxy.mean()))
+        left = np.maximum(1 - 1 / n - proxy**2 / squares, LEAST_LEFT)
+        residuals = np.append((outcome - slope * proxy) / np.sqrt(left) / n, np.zeros(len(self.others)))
+        away, alone = slope * (every - every.mean()) / len(every), np.append(outcome / n, self.others * 0)
+        if self.units is not None:
+            codes = np.unique(self.units, return_inverse=True)[1]
+            residuals, away, alone = (np.bincount(codes, parts) for parts in (residuals, away, alone))
+        of_labels, of_others = float((residuals**2).sum()), float((away**2).sum())
+        most = max(map(abs, self.ends)) / k  # of a disagreement that was not seen
+        size = min(_size(residuals), _size(np.append(residuals, most)))
+        freedom, unseen = k - 2.0, 2 * most**2  # one each way, as in rules of plus two
+        if size >= FEWEST:
+            terms = of_labels**2 / (size - 1) + of_others**2 / max(_size(away) - 1, 1)
+            freedom, unseen = (of_labels + of_others) ** 2 / terms, 0.0
+        reach = t_quantile((1 + level) / 2, freedom) * math.sqrt(of_labels + of_others + unseen)
+        if reach >= t_quantile((1 + level) / 2, k - 1) * math.sqrt((alone**2).sum()):
+            return None
+        parts, shrunk = residuals + away, 1 - 1 / k  # as leverages are taken off already
+        squares, cubes = float((parts**2).sum()) + unseen, 0.0 if unseen else float((parts**3).sum())
+        spread = Spread(value, k, squares * shrunk, cubes * shrunk**1.5, 0.0)
+        interval = spread.interval(level, max(freedom, 1.0)).within(Interval(*self.ends, level))
+        return Corrected(value, interval, "proxy and unseen" if unseen else "proxy")
+
+    def drawn_alike(self) -> float:
+        """Return the p-value of labelled rows that are a random sample of all, as far as the proxy tells.
+
+        It is Fisher's exact one of verdicts, else twice the smaller one of the rank-sum and the Kolmogorov-
+        Smirnov test; of clusters, whose rows depend on each other, that of the difference of the means.
+        """
+        if self.units is not None:
+            n = len(self.proxy)
+            shares = np.append(
+                (self.proxy - self.proxy.mean()) / n, (self.others.mean() - self.others) / len(self.others)
+            )
+            parts = np.bincount(np.unique(self.units, return_inverse=True)[1], shares)
+            error = math.sqrt((parts**2).sum())
+            gap = abs(self.proxy.mean() - self.others.mean())
+            return 2 * t_upper(float(gap) / error, self.number - 1) if error else 1.0
+        if np.isin(self.proxy, (0, 1)).all() and np.isin(self.others, (0, 1)).all():
+            return fisher_p(int(self.proxy.sum()), len(self.proxy), int(self.others.sum()), len(self.others))
+        return min(1.0, 2 * min(rank_sum_p(self.proxy, self.others), kolmogorov_p(self.proxy, self.others)))
+
+    def labels_needed(self, half_width: float, level: float) -> int | None:
+        """Return how many labels bring an interval to a half-width, by the verdicts; None if all do not.
+
+        Half a disagreement is added to each verdict of the pilot.
+        """
+        rows, passes = len(self.proxy) + len(self.others), float(self.proxy.sum() + self.others.sum())
+        hits, of = self.by_verdict()
+        rates, shares = (hits + 0.5) / (of + 1), np.array([1 - passes / rows, passes / rows])
+
+        def wide(labels: int) -> bool:
+            by_verdict = rates * shares * labels, shares * labels
+            interval = post_stratified(passes, rows, *by_verdict, level).interval
+            return interval.high - interval.low > 2 * half_width
+
+        if wide(rows):
+            return None
+        low, high = len(self.proxy) - 1, rows
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if wide(middle) else (low, middle)
+        return high
+
+
+def post_stratified(passes: float, rows: int, hits: Doubles, of: Doubles, level: float) -> Corrected:
+    """Return the share of right rows, post-stratified by verdicts, with ends by MOVER (Zou & Donner 2008).
+
+    Parameters
+    ----------
+    passes, rows
+        How many of all rows pass.
+    hits, of
+        (2,) right and labelled rows among those that fail, and that pass. A verdict without a labelled row
+        counts as 0 for the low end, as 1 for the high end.
+    level
+        Of the interval, made of Jeffreys limits.
+    """
+    share, of_share = passes / rows, jeffreys(passes, rows, level)
+    limits = [jeffreys(*pair, level) for pair in zip(hits.tolist(), of.tolist(), strict=True)]
+    values, ends = [], []
+    for side in (0, 1):
+        failed, passed = (hits[g] / of[g] if of[g] else float(side) for g in (0, 1))
+        away = share - of_share[0] if (passed >= failed) == (side == 0) else of_share[1] - share
+        reach = math.hypot(
+            share * (passed - limits[1][side]),
+            (1 - share) * (failed - limits[0][side]),
+            away * (passed - failed),
+        )
+        values.append(share * passed + (1 - share) * failed)
+        ends.append(values[-1] + (reach if side else -reach))
+    interval = Interval(max(float(ends[0]), 0.0), min(float(ends[1]), 1.0), level)
+    return Corrected(float(sum(values)) / 2, interval, "verdicts")
+
+
+def fisher_p(hits: int, rows: int, other_hits: int, other_rows: int) -> float:
+    """Return the two-sided p-value of two equal shares (Fisher 1935)."""
+    every, total = hits + other_hits, rows + other_rows
+    table = np.arange(max(0, every - other_rows), min(rows, every) + 1)
+    logs = np.array([math.lgamma(n + 1) for n in range(max(rows, other_rows) + 1)])
+    cells = logs[table] + logs[rows - table] + logs[every - table] + logs[other_rows - every + table]
+    whole = math.lgamma(total + 1) - math.lgamma(every + 1) - math.lgamma(total - every + 1)
+    probs = np.exp(logs[rows] + logs[other_rows] - cells - whole)
+    return float(min(1.0, probs[probs <= probs[table == hits] * (1 + STRONG)].sum()))
+
+
+def rank_sum_p(values: Doubles, others: Doubles) -> float:
+    """Return the two-sided p-value of the rank-sum test, normal and corrected for ties (Mann & Whitney 1947)."""
+    n, both = len(values), np.concatenate([values, others])
+    _, codes, counts = np.unique(both, return_inverse=True, return_counts=True)
+    ranks = (np.cumsum(counts) - (counts - 1) / 2)[codes]
+    total = len(both)
+    ties = float((counts.astype(np.float64) ** 3 - counts).sum()) / (total * (total - 1))
+    variance = n * (total - n) / 12 * (total + 1 - ties)
+    excess = max(abs(float(ranks[:n].sum()) - n * (total + 1) / 2) - 0.5, 0.0)
+    return math.erfc(excess / math.sqrt(2 * variance)) if variance > 0 else 1.0
+
+
+def kolmogorov_p(values: Doubles, others: Doubles) -> float:
+    """Return the p-value of equal distributions by their largest distance (Smirnov 1948), asymptotic."""
+    grid = np.unique(np.concatenate([values, others]))
+    shares = [np.searchsorted(np.sort(of), grid, "right") / len(of) for of in (values, others)]
+    distance = float(np.abs(shares[0] - shares[1]).max())
+    root = distance * math.sqrt(len(values) * len(others) / (len(values) + len(others)))
+    k = np.arange(1, MOST_TERMS + 1)
+    series = float((2 * (-1.0) ** (k - 1) * np.exp(-2 * (k * root) ** 2)).sum())
+    return min(1.0, series) if root > 0.2 else 1.0
+
+
+def _size(parts: NDArray[np.float64]) -> float:
+    return effective_size(float((parts**2).sum()), float((parts**4).sum()))
