@@ -133,7 +133,7 @@ Files = Annotated[
     Argument(metavar="FILE", help="Predictions: files, folders of parts, or - for standard input."),
 ]
 Reading = Annotated[ReadOptions, chosen("Reading", f"{SCORES} {LABELS}")]
-ReadingSystems = Annotated[ReadOptions, chosen("Reading", f"{SCORES} {LABELS} score unscored system")]
+ReadingSystems = Annotated[ReadOptions, chosen("Reading", f"{SCORES} {LABELS} score judge unscored system")]
 Pairing = Annotated[PairSettings, chosen("Pairing rows", "paired tost")]
 COMPUTED = chosen("What is computed", "metrics bins level draws groups costs clip priors")
 GAIN = "What recalibration would gain"

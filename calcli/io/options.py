@@ -72,6 +72,9 @@ class ReadOptions:
     score: str | None = setting(
         None, TEXT, "Column of outcomes, grades or predicted classes; of logs, the scorer.", "NAME"
     )
+    judge: str | None = setting(
+        None, TEXT, "Column of a judge's verdicts on all rows, some of which have labels.", "NAME"
+    )
     unscored: Literal["wrong", "drop"] | None = setting(
         None, choice(Literal["wrong", "drop"]), "Count rows without an outcome as wrong, or leave them out."
     )

@@ -180,11 +180,13 @@ def understand(source: Source, name: str, options: ReadOptions) -> Predictions:
         notes.append(
             action if acts else "--renormalize is for probabilities of several classes, and did nothing"
         )
-    of_objects = source.layout == OBJECTS.name
+
+    def checked(rows: Source) -> CheckedScores:
+        facts = kind, classes.names, rows.place, options.renormalize, swapped
+        return CheckedScores.of(rows.scores, *facts, incomplete=source.layout == OBJECTS.name)
+
     understood = Predictions(
-        CheckedScores.of(
-            source.scores, kind, classes.names, place, options.renormalize, swapped, incomplete=of_objects
-        ),
+        checked(source),
         matched[: options.limit],
         classes.names,
         weights,
@@ -209,8 +211,15 @@ def understand(source: Source, name: str, options: ReadOptions) -> Predictions:
             outcomes=source.outcomes,
             questions=source.questions,
             identity=source.identity,
+            judge=source.judge,
+            unlabelled=0 if source.others is None else source.others.scores.shape[0],
         ),
+        proxy=source.proxy,
     )
+    if (others := source.others) is not None:
+        labels_ = np.zeros(others.scores.shape[0], np.int64)
+        rest = replace(understood, scores=checked(others), labels=labels_, proxy=None, columns=others.columns)
+        understood = replace(understood, others=rest)
     return understood if options.against_rest is None else against_rest(understood, options.against_rest)
 
 

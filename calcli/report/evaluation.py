@@ -49,7 +49,7 @@ from calcli.report.estimates import (
     without_interval,
 )
 from calcli.report.files import sha256, short_names
-from calcli.report.findings import BACKWARDS, Result, backwards_table
+from calcli.report.findings import FIRST, Result, backwards_table
 from calcli.report.markdown import markdown_text
 from calcli.report.objects import CLASS, INPUT, BinsObject, EstimateObject, EvaluationObject, ResultObject
 from calcli.report.operating import operating_table, point_objects, without_points
@@ -371,7 +371,7 @@ def _headline(result: Result) -> Headline:
     read, metrics = result.input, result.metrics
     place = "standard input" if read.path == "-" else read.path
     size = f"{place}: {counted(read.rows, 'row')}, {counted(read.classes, 'class')}, {read.kind}"
-    sentences = [warning.message for warning in result.warnings if warning.code == BACKWARDS]
+    sentences = [warning.message for warning in result.warnings if warning.code in FIRST]
     sentences += [result.verdict.sentence] if result.verdict else []
     sentences += [result.gain.sentence] if result.gain else []
     word = result.verdict.word if result.verdict else "untested"
@@ -389,7 +389,7 @@ def _warnings(results: Sequence[Result], names: Sequence[str]) -> list[str]:
     of: dict[str, list[str]] = {}
     for result, name in zip(results, names, strict=True):
         for warning in result.warnings:
-            if warning.code != BACKWARDS:
+            if warning.code not in FIRST:
                 of.setdefault(warning.message, []).append(name)
     return [f"{some(whose)}: {message}" if any(whose) else message for message, whose in of.items()]
 

@@ -12,13 +12,15 @@ import numpy as np
 from calcli.core.estimators.intervals import level_percent
 from calcli.core.evaluating.results import Estimate, Evaluation, Summary
 from calcli.core.language.expressions import WRONG_RIGHT
-from calcli.core.language.text import apart, counted, number, percent, some, span
+from calcli.core.language.text import apart, counted, number, p_value, percent, some, span
 from calcli.report.estimates import ends, positive_class, tested_p, value
 from calcli.report.recalibration import Gain, recalibration_gains
 from calcli.report.shown import TextTable
 
-BACKWARDS = "backwards"  # code of the warning that comes first
+BACKWARDS, NOT_DRAWN = "backwards", "no_random_sample"  # codes of warnings
+FIRST = (BACKWARDS, NOT_DRAWN)  # that come before the numbers
 OF_SOME = "An option applies to all files; if the others are right, save this one anew."
+ALARM = 0.01  # p-value from which a sample is not random
 MOST_SAID = 4  # data sets of which that is said one by one
 CLIP = "1e-6"  # a probability that is small and costs no more than 14 nats
 ROWS_A_BIN = 10  # fewer than that on average, and errors are mostly noise
@@ -188,7 +190,7 @@ def backwards_table(warnings_of_systems: Sequence[tuple[str, Sequence[Warning]]]
         f"{name}: {warning.message}" if name else warning.message
         for name, warnings in warnings_of_systems
         for warning in warnings
-        if warning.code == BACKWARDS
+        if warning.code in FIRST
     ]
     notes = [f"So do {len(messages) - MOST_SAID:,} more."] if len(messages) > MOST_SAID else []
     notes += [OF_SOME] if len(messages) < len(warnings_of_systems) else []
@@ -197,11 +199,61 @@ def backwards_table(warnings_of_systems: Sequence[tuple[str, Sequence[Warning]]]
 
 def warnings(summary: Summary) -> list[Warning]:
     """Return what stands in the way of trusting the numbers, the gravest first."""
-    kinds = (of_order, _useless, _infinite, _clipped, _classes, _untested, _few_rows, _undefined)
+    kinds = (of_order, of_sampling, _useless, _infinite, _clipped, _classes, _untested, _few_rows, _undefined)
     listed = [warning for kind in kinds for warning in kind(summary)]
     if summary.recalibration_notes:
         listed.append(Warning("recalibration", f"Recalibration by {'; '.join(summary.recalibration_notes)}."))
     return listed + [Warning("left_out", f"{sentence}.") for sentence in summary.skipped]
+
+
+def of_sampling(summary: Summary) -> Iterator[Warning]:
+    """Say that a judge, or probabilities, expect something else of labelled rows than of all."""
+    estimate = by_proxy(summary)
+    if estimate is not None and (p := estimate.parts["p_random"]) < ALARM:
+        here, everywhere = (percent(estimate.parts[of]) for of in ("expected_of_labelled", "expected"))
+        expects = f"{summary.input.judge} gives" if summary.input.judge else "the probabilities expect"
+        mend = "Label rows drawn at random."
+        if "false_passes" in estimate.parts:
+            mend = "The figure holds only if rows were chosen by the verdict alone."
+        message = f"The labelled rows are no random sample: {expects} {here} there, {everywhere} in all rows"
+        yield Warning(NOT_DRAWN, f"{message} (p {p_value(p)}). {mend}")
+
+
+def by_proxy(summary: Summary) -> Estimate | None:
+    """Return the first estimate that few labels and a proxy of all rows tell together, if there is one."""
+    return next((e for e in summary.estimates.values() if "p_random" in e.parts), None)
+
+
+def proxy_sentences(summary: Summary) -> Iterator[str]:
+    """Say what labels and a proxy tell together, how far they agree, and when this holds."""
+    estimate, read = by_proxy(summary), summary.input
+    if estimate is None:
+        return
+    parts, between = estimate.parts, "no interval"
+    if estimate.interval is not None:
+        between = f"{level_percent(estimate.interval.level)} interval "
+        between += span(estimate.interval.low, estimate.interval.high, percent, unit="")
+    shown, labels = percent(estimate.value), f"{parts['labels']:,.0f} labels"
+    shown = f"{shown} right" if estimate.metric.entry.name == "accuracy" else f"{estimate.metric} {shown}"
+    others = f"{parts['unlabelled']:,.0f} {'verdicts of ' + read.judge if read.judge else 'probabilities'}"
+    alone = f"the judge alone says {percent(parts['expected'])}" if read.judge else ""
+    if "worth" in parts:
+        worth = f" The labels count as {parts['worth']:,.0f}." if parts["p_random"] >= ALARM else ""
+        clauses = "; ".join(filter(None, [f"{labels} and {others}", alone]))
+        yield f"{shown} ({between}), from {clauses}.{worth}"
+    elif estimate.interval is not None:
+        clause = f"the {others} make it no narrower (correlation {number(parts['correlation'])})"
+        yield f"{shown} ({between}), from {labels} alone: {'; '.join(filter(None, [clause, alone]))}."
+    if "false_passes" in parts:
+        passes, fails = (int(parts[name]) for name in ("false_passes", "false_fails"))
+        agreed = percent(1 - (passes + fails) / parts["labels"])
+        counts = f"{counted(passes, 'false pass')}, {counted(fails, 'false fail')}"
+        yield f"{read.judge} agrees on {agreed} of the labelled rows: {counts}."
+    if "unseen" in parts:
+        yield "Few rows disagree: one unseen disagreement each way is counted."
+    tuned = "the judge was not tuned on them" if read.judge else "nothing was fitted to them"
+    yield from () if read.judge else ["All figures but the accuracy come from the labelled rows."]
+    yield f"This holds if rows were labelled at random, and {tuned}."
 
 
 def _useless(summary: Summary) -> Iterator[Warning]:

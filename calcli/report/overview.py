@@ -29,7 +29,7 @@ from calcli.report.estimates import (
     tested_p,
     without_interval,
 )
-from calcli.report.findings import Result
+from calcli.report.findings import Result, proxy_sentences
 from calcli.report.operating import without_points
 from calcli.report.recalibration import share_won
 from calcli.report.shown import Column, TextTable, hint
@@ -78,6 +78,10 @@ def _read(result: Result) -> str:
     if read.outcomes:
         quality = {"outcomes": f"{percent(result.accuracy)} right", "grades": "grades", "predictions": size}
         rows = read.questions or counted(read.rows, "row")
+        if read.judge:
+            every = read.questions or counted(read.rows + read.unlabelled, "row")
+            labels = f"{counted(read.rows, 'label')} in {some(read.taken)}"
+            return f"{place}: {every}, verdicts of {read.judge}, {labels}; no probabilities"
         labels = f", labels: {read.labels}" if read.outcomes == "predictions" else ""
         return f"{place}: {rows}, {quality[read.outcomes]} by {some(read.taken)}{labels}; no probabilities"
     if read.of_answers:
@@ -88,7 +92,8 @@ def _read(result: Result) -> str:
 
 def _verdicts(result: Result) -> Iterator[str]:
     yield from (f"Doubt: {doubt}." for doubt in result.input.doubts)
-    if result.input.outcomes:
+    yield from proxy_sentences(result)
+    if result.input.outcomes and not result.input.judge:
         yield NO_PROBABILITIES
     if result.settings.cluster is None:
         yield from (f"{repeat}." for repeat in result.input.repeats)

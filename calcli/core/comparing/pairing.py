@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from calcli.core.comparing.policy import EVERY, Bound, Outcome, Rule
 from calcli.core.data.arrays import Array, missing
-from calcli.core.data.derived import PREDICTED, Slice, gathered, select, slice_names, slice_numbers
+from calcli.core.data.derived import PREDICTED, Slice, gathered, select, slice_names, slice_numbers, sliced
 from calcli.core.data.predictions import Predictions
 from calcli.core.data.units import clusters_of
 from calcli.core.estimators.calibrationerror import holm
@@ -242,8 +242,9 @@ def _take(predictions: Predictions, rows: NDArray[np.intp]) -> Predictions:
     if (np.diff(rows) > 0).all():
         return ascending
     scores = gathered(ascending.scores, np.argsort(np.argsort(rows)))
-    weights = None if predictions.weights is None else predictions.weights[rows]
-    return replace(ascending, scores=scores, labels=predictions.labels[rows], weights=weights, columns={})
+    weights, proxy = (None if of is None else of[rows] for of in (predictions.weights, predictions.proxy))
+    ordered = replace(ascending, scores=scores, labels=predictions.labels[rows], columns={})
+    return replace(ordered, weights=weights, proxy=proxy)
 
 
 def _path(predictions: Predictions) -> str:
@@ -444,11 +445,11 @@ def _cuts(predictions: Predictions, column: str) -> dict[str, Cut]:
     if states := states_by(predictions, column):
         return {value: partial(_left_in, state) for value, state in states.items()}
     slices, numbers = slice_numbers(predictions, column)
-    return {part.value: partial(_rows_in, numbers, n) for n, part in enumerate(slices)}
+    return {part.value: partial(_rows_in, numbers == n, part) for n, part in enumerate(slices)}
 
 
-def _rows_in(numbers: NDArray[np.intp], number: int, predictions: Predictions) -> Predictions:
-    return select(predictions, numbers == number)
+def _rows_in(chosen: NDArray[np.bool_], part: Slice, predictions: Predictions) -> Predictions:
+    return sliced(select(predictions, chosen), part)
 
 
 def _left_in(state: State, predictions: Predictions) -> Predictions:

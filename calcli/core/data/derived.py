@@ -80,6 +80,7 @@ def against_rest(predictions: Predictions, name: str) -> Predictions:
     note = f"class {name} against the rest of {len(classes)} classes, as asked"
     return replace(
         predictions,
+        others=predictions.others and against_rest(predictions.others, name),
         scores=MergedScores(predictions.scores, k),
         labels=(predictions.labels == k).astype(np.int64),
         classes=(rest_of(name), name),
@@ -327,7 +328,16 @@ def select(predictions: Predictions, chosen: NDArray[np.bool_]) -> Predictions:
         labels=predictions.labels[chosen],
         weights=None if predictions.weights is None else predictions.weights[chosen],
         columns=ChosenColumns(predictions.columns, chosen),
+        proxy=None if predictions.proxy is None else predictions.proxy[chosen],
     )
+
+
+def sliced(rows: Predictions, part: Slice) -> Predictions:
+    """Return the rows of a slice with only those of the rows without a label that are in it, too."""
+    if rows.others is None:
+        return rows
+    names = slice_names(rows.others.column(part.column))
+    return replace(rows, others=select(rows.others, names == part.value))
 
 
 def thinned(predictions: Predictions, limit: int) -> Predictions:

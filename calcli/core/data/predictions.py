@@ -168,6 +168,10 @@ class Provenance:
         Of outcomes that were repeated: how many questions, and how often; a row is the mean of a question.
     identity
         The column that tells the questions apart, if one does.
+    judge
+        The column of what a judge says of every row, if people labelled only some; else "".
+    unlabelled
+        How many rows have no label, beside those that are counted here.
     """
 
     path: str
@@ -190,6 +194,13 @@ class Provenance:
     outcomes: Outcomes = ""
     questions: str = ""
     identity: str = ""
+    judge: str = ""
+    unlabelled: int = 0
+
+    @property
+    def clustered(self) -> bool:
+        """Whether rows of repeated questions are kept, which depend on each other, and not averaged."""
+        return bool(self.questions) and (self.outcomes in ("", "predictions") or bool(self.judge))
 
     @property
     def joined(self) -> str:
@@ -231,6 +242,10 @@ class Predictions:
         Where all this came from.
     priors
         (K,) class priors that the weights bring about, where that is what they are for.
+    proxy
+        (N,) what a judge says of each row, in [0, 1]; None where probabilities say what to expect.
+    others
+        The rows without a label, with the judge's verdicts or the probabilities as scores, if there are some.
     has_rows
         Whether scores can be read; else a state without them is left.
     """
@@ -243,6 +258,8 @@ class Predictions:
     columns: Mapping[str, Array] = field(default_factory=dict)
     provenance: Provenance = Provenance("arrays", "arrays")
     priors: Floats | None = None
+    proxy: Floats | None = None
+    others: Predictions | None = None
 
     def __repr__(self) -> str:
         size = f"{self.n_rows:,} rows" + ("" if self.of_answers else f", {self.n_classes:,} classes")

@@ -135,8 +135,7 @@ class Units:
 def clusters_of(predictions: Predictions, column: str | None) -> str | None:
     """Return the column of the clusters: the one asked for, or of repeated questions theirs."""
     origin = predictions.provenance
-    again = column is None and origin.outcomes == "predictions" and bool(origin.questions)
-    return origin.identity if again else column
+    return origin.identity if column is None and origin.clustered else column
 
 
 def require_clusters(predictions: Predictions, column: str | None) -> None:

@@ -128,7 +128,8 @@ class FewLabels:
     def by_verdict(self) -> tuple[Doubles, Doubles]:
         """Return the (2,) sums of outcomes, and numbers, of labelled rows that fail and that pass."""
         passed = self.proxy.astype(np.intp)
-        return np.bincount(passed, self.outcome, 2), np.bincount(passed, minlength=2).astype(np.float64)
+        hits, of = (np.bincount(passed, values, 2) for values in (self.outcome, np.ones(len(passed))))
+        return hits.astype(np.float64), of.astype(np.float64)
 
     def _by_regression(self, level: float) -> Corrected | None:
         n, every = len(self.outcome), np.concatenate([self.proxy, self.others])
@@ -242,7 +243,7 @@ def fisher_p(hits: int, rows: int, other_hits: int, other_rows: int) -> float:
 
 
 def rank_sum_p(values: Doubles, others: Doubles) -> float:
-    """Return the two-sided p-value of the rank-sum test, normal and corrected for ties (Mann & Whitney 1947)."""
+    """Return the two-sided p-value of the rank-sum test (Mann & Whitney 1947), normal, corrected for ties."""
     n, both = len(values), np.concatenate([values, others])
     _, codes, counts = np.unique(both, return_inverse=True, return_counts=True)
     ranks = (np.cumsum(counts) - (counts - 1) / 2)[codes]

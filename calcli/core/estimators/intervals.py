@@ -79,7 +79,7 @@ def share_most(hits: float, rows: float, tail: float) -> float:
 
 
 def jeffreys(hits: float, rows: float, level: float) -> tuple[float, float]:
-    """Return Jeffreys' limits of a share, 0 without a hit and 1 without a miss (Brown, Cai & DasGupta 2001)."""
+    """Return Jeffreys' limits of a share (Brown, Cai & DasGupta 2001), 0 without a hit, 1 without a miss."""
     tail, shape = (1 - level) / 2, (hits + 0.5, rows - hits + 0.5)
     return beta_quantile(tail, *shape) * (hits > 0), beta_quantile(1 - tail, *shape) if hits < rows else 1.0
 

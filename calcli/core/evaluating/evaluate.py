@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from calcli.core.data.derived import Slice, at_priors, counted, select_each, slice_numbers
+from calcli.core.data.derived import Slice, at_priors, counted, select_each, slice_numbers, sliced
 from calcli.core.data.predictions import Predictions
 from calcli.core.data.units import UNIT_LIMIT, clusters_of, require_clusters, require_folds
 from calcli.core.estimators.calibrationerror import enough_draws, holm, with_holm
@@ -407,7 +407,7 @@ def evaluate_slices(
         settings = replace(settings, draws=max(settings.draws, enough_draws(len(slices))))
     for part, rows in zip(slices, predictionses, strict=True):
         try:
-            evaluation = evaluate(rows, settings, calibration=calibration)
+            evaluation = evaluate(sliced(rows, part), settings, calibration=calibration)
         except InputError as fault:
             raise InputError(f"slice {part}: {fault}") from fault
         yield part, evaluation

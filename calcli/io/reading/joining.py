@@ -17,9 +17,10 @@ from calcli.io.layouts.answers import require_column
 from calcli.io.messages import listed
 from calcli.io.options import ReadOptions
 from calcli.io.places.paths import AnyPath
+from calcli.io.tables.source import few_labelled
 from calcli.io.tables.table import Table, beside, holds_of, kept
 from calcli.io.tables.values import distinct_texts, one_true
-from calcli.io.words import named
+from calcli.io.words import is_called, named
 
 TRUTH = "truth"  # the column of what is true, made of those of each class
 INDEX = re.compile(r"__index_level_\d+__|Unnamed: 0|")  # that pandas writes unasked
@@ -55,28 +56,39 @@ def with_labels(table: Table, path: AnyPath, options: ReadOptions) -> tuple[Tabl
     note = f"labels are those of the rows of {path} with the same {key}"
     if not there.any():
         raise InputError(f"{name} and {path} share no value of {key} that is there once in each")
+    judge = options.judge or next((column for column in table.columns if is_called("judge", column)), None)
+    unlabelled = not options.allow_unmatched and not np.isin(keys[~there], known).any()
+    if unlabelled and not there.all() and (judge is not None or few_labelled(there)):
+        options, note = replace(options, judge=judge), f"{note}; {np.count_nonzero(~there):,} rows have none"
+        there[:] = True
     if not there.all():
-        first, left = int(np.argmin(there)), f"{np.count_nonzero(~there):,} of {len(keys):,} rows"
+        left = f"{np.count_nonzero(~there):,} of {len(keys):,} rows"
         if not options.allow_unmatched:
-            how = "is there more than once" if keys[first] in known else f"is not in {path}"
-            how = f"{key} {keys[first]} {how}" if keys[first] else f"{key} is missing"
-            raise InputError(
-                f"{name}: {left} have no label of their own in {path}; the first is row {first}: {how}; "
-                "leave them out with --allow-unmatched"
+            raise _without_label(
+                keys, known, there, f"{name}: {left} have no label of their own in {path}", key
             )
         table, note = kept(table, there), f"{note}; {left} without one were left out, as asked"
-    if unused := len(known) - np.count_nonzero(there):
+    if unused := len(known) - np.count_nonzero(partner >= 0):
         note = f"{note}; {unused:,} rows of {path} were not needed"
     called = label if label not in table.columns else f"{label} in {path}"
-    rows = pa.array(partner[there])
+    rows = pa.array(partner[there], mask=partner[there] < 0)
     text = table.text
     if text is not None and other.text is not None and label in other.text.columns:
         text = beside(text, {called: other.text.column(label).take(rows)})
     joined = replace(beside(table, {called: other.column(label).take(rows)}), text=text)
     alone = [one for one in table.columns if one != key]
-    if len(alone) == 1 and not options.confidence and holds_of(table.schema.field(alone[0]).type) != "text":
+    single = len(alone) == 1 and holds_of(table.schema.field(alone[0]).type) != "text"
+    if single and not (options.judge or options.confidence):
         options = replace(options, scores=options.scores or alone[0])  # whatever it is called
     return joined, replace(options, labels=None, label_column=called), note
+
+
+def _without_label(keys: Array, known: Array, there: NDArray[np.bool_], fault: str, key: str) -> InputError:
+    """Return the fault that rows have no label, with the first of them."""
+    first = int(np.argmin(there))
+    how = "is there more than once" if keys[first] in known else "is not there"
+    how = f"{key} {keys[first]} {how}" if keys[first] else f"{key} is missing"
+    return InputError(f"{fault}; the first is row {first}: {how}; leave them out with --allow-unmatched")
 
 
 def _label(table: Table, other: Table, name: str, options: ReadOptions) -> tuple[str, Table]:

@@ -16,12 +16,13 @@ from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Array, Doubles
 from calcli.core.data.predictions import Outcomes
-from calcli.core.language.errors import InputError
+from calcli.core.estimators.fewlabels import FEWEST_LABELS
+from calcli.core.language.errors import InputError, UsageError
 from calcli.core.language.expressions import WRONG_RIGHT
 from calcli.io.layouts import OUTCOMES
 from calcli.io.layouts.answers import as_text, comparable, refuse_gone, require_column
 from calcli.io.layouts.logs import DOUBTS, SCORE
-from calcli.io.messages import Commands, Offer, Place, Question, listed
+from calcli.io.messages import Commands, Offer, Place, Question, listed, refuse_given
 from calcli.io.options import ReadOptions
 from calcli.io.reading.choose import NoOutcomes
 from calcli.io.reading.classes import Classes
@@ -76,6 +77,8 @@ def find_outcomes(table: Table, options: ReadOptions) -> Source | None:
     if name is not None:
         require_column(name, names, table.place.name, "--score" if options.score else "--correct")
     label = _label(table, names, options)
+    if options.judge is not None:
+        return judged(table, options.judge, label, options)
     graded = [column for column in names if is_called("outcome", column) and column not in (label, name)]
     if name is not None:
         by_label = label not in (None, name) and not _is_graded(table, name, label, options.scale)
@@ -190,22 +193,68 @@ def _means(
     starts, question, identity, repeated = _questions(table, mask, options)
     if repeated:
         grades = np.bincount(question, grades) / np.bincount(question)
+    rows = np.flatnonzero(mask)[starts]
+    source = _of_grades(table, name, rows, grades, labels_from, options)
+    return replace(source, notes=notes, outcomes=outcomes, questions=repeated, identity=identity)
+
+
+def judged(table: Table, judge: str, label: str | None, options: ReadOptions) -> Source:
+    """Return labels of some rows, with a judge's verdicts on these and on all others.
+
+    Raises
+    ------
+    InputError
+        If there are too few labels, as many as rows, or verdicts are missing.
+    UsageError
+        If there are weights, or no such columns.
+    """
+    place, scale = table.place, options.scale or 1.0
+    people = next((name for name in table.schema.names if is_called("human", name)), label)
+    label = options.label_column or people
+    require_column(judge, table.schema.names, place.name, "--judge")
+    if label is None or label == judge:
+        raise UsageError(f"--judge {judge}: name the column of the labels with --label-column")
+    require_column(label, table.schema.names, place.name, "--label-column")
+    refuse_given(options, ["weights", "limit"], "means by a judge's verdicts are of rows that count alike")
+    grades, verdicts = (_grades(column_values(table, name), name, place, scale) for name in (label, judge))
+    refuse_gone(np.isnan(verdicts), f"the verdict, {judge},", place, "the judge must see every row")
+    there = ~np.isnan(grades)
+    number, others = int(np.count_nonzero(there)), int(np.count_nonzero(~there))
+    if number < FEWEST_LABELS or not others:
+        why = f"labels of {FEWEST_LABELS} rows at least" if others else "rows without one: leave out --judge"
+        raise InputError(f"{place.name}: {number:,} of {number + others:,} rows have a label; expected {why}")
+    _, _, identity, repeated = _questions(table, np.ones(len(there), np.bool_), options)
+    labels_from = f'column "{label}"'
+    unlabelled = _of_grades(table, label, np.flatnonzero(~there), verdicts[~there], labels_from, options)
+    source = _of_grades(table, label, np.flatnonzero(there), grades[there], labels_from, options)
     return replace(
-        _source(table, name, np.flatnonzero(mask)[starts], HeldScores(grades[:, None]), options),
+        source,
+        outcomes="outcomes" if np.isin(grades[there], (0, 1)).all() else "grades",
+        questions=repeated,
+        identity=identity,
+        judge=judge,
+        proxy=verdicts[there],
+        others=unlabelled,
+    )
+
+
+def _of_grades(
+    table: Table, name: str, rows: NDArray[np.intp], grades: Doubles, labels_from: str, options: ReadOptions
+) -> Source:
+    return replace(
+        _source(table, name, rows, HeldScores(grades[:, None]), options),
         classes=WRONG_RIGHT,
         decided=Classes(WRONG_RIGHT, {"0": 0, "1": 1}),
         labels=Labels((0, 1), (grades == 1).astype(np.uint8), "numbers"),
         labels_from=labels_from,
-        notes=notes,
-        outcomes=outcomes,
-        questions=repeated,
-        identity=identity,
     )
 
 
 def predicted(table: Table, name: str, label: str, options: ReadOptions) -> Source:
     """Return predicted classes with their labels; with very many labels, whether they are equal."""
     place = table.place
+    if is_called("judge", name) and is_missing(column_values(table, label)).any():
+        return judged(table, name, label, options)
     y_pred, y_true = map(as_text, comparable(column_values(table, name), column_values(table, label)))
     refuse_gone(is_missing(y_true), f"the label, {label},", place, "remove such rows")
     _, mask, notes = _scored(np.where(is_missing(y_pred), np.nan, 1.0), name, place, options)

@@ -64,7 +64,7 @@ def _find(table: Table, options: ReadOptions, *, labelled: bool, classes: Sequen
     packed = packed_columns(table, options)
     unpacked_table = unpacked(table, packed)
     refuse_duplicates(unpacked_table.schema.names, file)
-    if options.score is not None and labelled:
+    if labelled and (options.score or options.judge) is not None:
         return require_outcomes(unpacked_table, options)
     try:
         return _chosen_source(table, unpacked_table, packed, options, labelled=labelled, classes=classes)

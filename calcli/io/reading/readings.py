@@ -27,6 +27,7 @@ from calcli.io.words import (
     customary,
     differ_in_numbers,
     event,
+    is_called,
     is_identifier,
     natural_key,
     overlap,
@@ -334,20 +335,22 @@ def _pairs(facts: Facts, options: ReadOptions) -> Iterator[tuple[str, str, Parts
     """Yield labels and answers that may belong to them, with what their names say."""
     head, spoken = facts.head, ROLES["answer"] | ROLES["prediction"] | {"truth", "target"}
     every = [*head.labels, *(one for one in head.text if one not in head.labels and {*tokens(one)} & spoken)]
-    answers = [one for one in every if not is_grade(one, head.values[one])]
+    answers = [one for one in every if is_called("judge", one) or not is_grade(one, head.values[one])]
     answers = [
         one for one in answers if not is_identifier(one) or {*tokens(one)} & (ROLES["prediction"] | {"index"})
     ]
     for label in every:
         role, twins = label_evidence(label), facts.twins(label)
         for said in answers:
-            told, twin = options.correct == f"{said},{label}", said in twins
+            of_people = is_called("human", label) and is_called("judge", said)
+            told, twin = of_people or options.correct == f"{said},{label}", said in twins
             word = _answer_word(said, role)
             generic = not event(said) and word == "prediction word"
             unnamed = word == "no prediction word" or (WEIGHTS[role].worth < 2 and not twin and not generic)
             if said == label or (not told and (unnamed or WEIGHTS[role].worth < -3)):
                 continue
             parts = worth(role, float(not twin or WEIGHTS[role].worth > 0)) | worth(word)
+            parts |= worth("judge of people") if of_people else {}
             yield label, said, parts | (worth("twin answer") if twin else {})
 
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Array
 from calcli.core.data.predictions import Called, Held, Outcomes
+from calcli.core.estimators.fewlabels import FEWEST_LABELS
 from calcli.core.language.errors import InputError
 from calcli.core.language.expressions import WRONG_RIGHT
 from calcli.io.messages import KeptPlace, Place, listed, type_in_words
@@ -202,8 +203,12 @@ class Source:
         For one score with a class that only the ranking tells: the class taken; else "".
     considered
         What else might have been the scores, and why it is not.
-    outcomes, questions, identity
+    outcomes, questions, identity, judge
         As in `Provenance`.
+    proxy
+        (N,) what a judge says of the rows, in [0, 1].
+    others
+        The rows without a label.
     """
 
     place: Place
@@ -232,6 +237,9 @@ class Source:
     outcomes: Outcomes = ""
     questions: str = ""
     identity: str = ""
+    judge: str = ""
+    proxy: Array | None = None
+    others: Source | None = None
 
     def kept(self, mask: NDArray[np.bool_], notes: Sequence[str] = (), doubts: Sequence[str] = ()) -> Source:
         """Return some of the (N,) rows, with sentences for the user."""
@@ -400,14 +408,29 @@ def without_rows(rows: Source, options: ReadOptions) -> Source:
         rows = _without_missing(rows, class_names)
     if options.ignore_label:
         rows = _without_labels(rows, options.ignore_label)
-    if rows.labels is None or options.limit is None:
+    if rows.labels is None:
         return rows
-    behind = rows.labels.missing(class_names)
+    gone = rows.labels.missing(class_names)
+    if options.limit is None:
+        return _with_others(rows, ~gone) if few_labelled(~gone) and rows.weights is None else rows
+    behind = gone
     behind[: options.limit] = False
     if not behind.any():
         return rows
     counted = f"{np.count_nonzero(behind):,} without a label were passed over"
     return rows.kept(~behind, (f"behind the first {options.limit:,} rows {counted}",))
+
+
+def few_labelled(labelled: NDArray[np.bool_]) -> bool:
+    """Tell whether labels are of so few of the rows that the others are to be labelled, not damaged."""
+    return FEWEST_LABELS <= int(np.count_nonzero(labelled)) <= len(labelled) / 2
+
+
+def _with_others(source: Source, labelled: NDArray[np.bool_]) -> Source:
+    """Return the rows with a label, with the other rows beside them."""
+    count = np.count_nonzero(~labelled)
+    note = f"{count:,} of {len(labelled):,} rows have no label, and count in the accuracy alone"
+    return replace(source.kept(labelled, (note,)), others=source.kept(~labelled))
 
 
 def _without_missing(source: Source, classes: tuple[str, ...]) -> Source:

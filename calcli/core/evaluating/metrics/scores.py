@@ -17,12 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Array, Doubles, Floats
-from calcli.core.data.blocks import ROW_STATISTICS, Block, RowStatistic
+from calcli.core.data.blocks import ROW_STATISTICS, Block, RowStatistic, blocks
+from calcli.core.data.derived import slice_names
 from calcli.core.data.predictions import Predictions
 from calcli.core.estimators import scoring
 from calcli.core.estimators.costs import CostMatrix, Decided, decided, find_costs, matrix_of
 from calcli.core.estimators.evidence import FEW_DISCORDANT, NORMAL, Evidence, ExactShares
 from calcli.core.estimators.expected import BetaScore, IntegralOfRisks, Risk, Weighted, find_weights
+from calcli.core.estimators.fewlabels import FEWEST_LABELS, FewLabels
 from calcli.core.estimators.intervals import ERROR, ROUNDING, Influences, Interval, Spread, of_equal_weight
 from calcli.core.estimators.rules import ScoringRule, decomposable_rule, scoring_rule
 from calcli.core.estimators.scoring import Means, OfMeans, ratio, rival
@@ -441,6 +443,7 @@ class RowScore(Scored):
 
 
 SHARE = (0.0, 1.0)
+NOT_DRAWN, SURELY_NOT = 0.01, 0.001  # p-values of labelled rows that are a random sample
 
 
 def mean_of(
@@ -458,8 +461,58 @@ class MeanOfRows(Scored):
     def score(self, predictions: Predictions, settings: Settings) -> Score:
         """Return it; answers have no constant, and grades are no share of the rows."""
         constant, origin = None if predictions.of_answers else self.of_all.constant, predictions.provenance
-        is_share = self.of_all.is_share and origin.outcomes != "grades" and not origin.questions
+        averaged = origin.questions and not origin.clustered
+        is_share = self.of_all.is_share and origin.outcomes != "grades" and not averaged
         return replace(self.of_all, constant=constant, is_share=is_share)
+
+    def estimate(self, measured: Measurements, settings: Settings, metrics: Calls = ()) -> Estimate:
+        """Return it with its interval, by what is expected of rows without a label if there are some."""
+        estimate = super().estimate(measured, settings, metrics)
+        if "hit" not in self.of_all.statistics or measured.predictions.others is None:
+            return estimate
+        return _by_proxy(estimate, few_labels(measured), settings, misses=self.of_all.is_of_misses)
+
+
+def few_labels(measured: Measurements) -> FewLabels:
+    """Return which rows with a label are right, and what is expected of these and of all others."""
+    rows, others = measured.predictions, measured.predictions.others
+    assert others is not None
+    expected = [
+        np.concatenate([block.confidence.astype(np.float64) for block in blocks(of)]) for of in (rows, others)
+    ]
+    name, units = measured.settings.cluster, None
+    if name is not None:
+        units = np.concatenate([slice_names(of.column(name)) for of in (rows, others)])
+    proxy = expected[0] if rows.proxy is None else rows.proxy.astype(np.float64)
+    return FewLabels(measured.columns["hit"].astype(np.float64), proxy, expected[1], units)
+
+
+def _by_proxy(alone: Estimate, few: FewLabels, settings: Settings, *, misses: bool) -> Estimate:
+    """Return an estimate by labels and proxy, beside what it is by the labels alone."""
+    p, n = few.drawn_alike() if len(few.others) else 1.0, len(few.outcome)
+    corrected = few.corrected(settings.level, always=p < NOT_DRAWN) if n >= FEWEST_LABELS else None
+    every = [few.proxy, np.append(few.proxy, few.others)]
+    expected, expected_of_all = (float(np.mean(1 - of if misses else of)) for of in every)
+    parts = {"labels": float(n), "unlabelled": float(len(few.others)), "correlation": few.correlation}
+    parts |= {"expected_of_labelled": expected, "expected": expected_of_all, "p_random": p}
+    if few.of_verdicts:
+        parts["false_passes"] = float(((few.proxy == 1) & (few.outcome == 0)).sum())
+        parts["false_fails"] = float(((few.proxy == 0) & (few.outcome == 1)).sum())
+    if corrected is None:
+        interval, why = alone.interval, alone.no_interval
+    else:
+        low, high, level = corrected.interval.low, corrected.interval.high, settings.level
+        interval, why = Interval(1 - high, 1 - low, level) if misses else corrected.interval, ""
+        if alone.interval is not None:
+            parts["worth"] = float(corrected.worth(n, alone.interval))
+        parts |= {"unseen": 2.0} if corrected.how == "proxy and unseen" else {}
+        value = 1 - corrected.value if misses else corrected.value
+        line = alone.signature.replace("interval:exact", "interval:jackknife")
+        alone = replace(alone, value=value, signature=line.replace("jackknife", corrected.how, 1))
+    if p < NOT_DRAWN and (corrected is None or (p < SURELY_NOT and corrected.how != "verdicts")):
+        interval, why = None, "the labelled rows are no random sample"
+    interval = interval if settings.intervals else None
+    return replace(alone, interval=interval, no_interval=why, parts={**alone.parts, **parts})
 
 
 class Proper(Scored):
