@@ -62,11 +62,7 @@ def with_labels(table: Table, path: AnyPath, options: ReadOptions) -> tuple[Tabl
         options, note = replace(options, judge=judge), f"{note}; {np.count_nonzero(~there):,} rows have none"
         there[:] = True
     if not there.all():
-        left = f"{np.count_nonzero(~there):,} of {len(keys):,} rows"
-        if not options.allow_unmatched:
-            raise _without_label(
-                keys, known, there, f"{name}: {left} have no label of their own in {path}", key
-            )
+        left = _left_out((name, str(path)), keys, known, there, options)
         table, note = kept(table, there), f"{note}; {left} without one were left out, as asked"
     if unused := len(known) - np.count_nonzero(partner >= 0):
         note = f"{note}; {unused:,} rows of {path} were not needed"
@@ -83,12 +79,19 @@ def with_labels(table: Table, path: AnyPath, options: ReadOptions) -> tuple[Tabl
     return joined, replace(options, labels=None, label_column=called), note
 
 
-def _without_label(keys: Array, known: Array, there: NDArray[np.bool_], fault: str, key: str) -> InputError:
-    """Return the fault that rows have no label, with the first of them."""
-    first = int(np.argmin(there))
-    how = "is there more than once" if keys[first] in known else "is not there"
-    how = f"{key} {keys[first]} {how}" if keys[first] else f"{key} is missing"
-    return InputError(f"{fault}; the first is row {first}: {how}; leave them out with --allow-unmatched")
+def _left_out(
+    names: tuple[str, str], keys: Array, known: Array, there: NDArray[np.bool_], options: ReadOptions
+) -> str:
+    """Return how many rows have no label; raise an InputError unless they are to be left out."""
+    left, first = f"{np.count_nonzero(~there):,} of {len(keys):,} rows", int(np.argmin(there))
+    if not options.allow_unmatched:
+        how = "is there more than once" if keys[first] in known else f"is not in {names[1]}"
+        how = f"{options.key} {keys[first]} {how}" if keys[first] else f"{options.key} is missing"
+        raise InputError(
+            f"{names[0]}: {left} have no label of their own in {names[1]}; the first is row {first}: {how}; "
+            "leave them out with --allow-unmatched"
+        )
+    return left
 
 
 def _label(table: Table, other: Table, name: str, options: ReadOptions) -> tuple[str, Table]:
