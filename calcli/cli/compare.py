@@ -19,7 +19,7 @@ from calcli.report.shown import Shown
 @command(
     "table", "json", "markdown", "latex",
     page=True,
-    details="Also list the rows that got worse or better, of outcomes.",
+    details="Also list the questions that got worse or better.",
 )  # fmt: skip
 def compare(
     files: Annotated[
@@ -36,6 +36,9 @@ def compare(
     ] = None,
     by: Annotated[str | None, text("COLUMN", "Also compare on every value of this column.")] = None,
     select: Annotated[str | None, text("METRIC", "Select the system to ship, by this metric.")] = None,
+    show: Annotated[
+        list[str] | None, text("COLUMN", "A column to show of questions that --details lists. Repeatable.")
+    ] = None,
     report_on: Annotated[
         str | None, text("DIR|GLOB", "Report what --select chose on these files, matched by number.")
     ] = None,
@@ -70,6 +73,7 @@ def compare(
         margins=margin or (),
         select=select,
         by=by,
+        show=show or (),
         watcher=watcher,
         remark=remark,
     )

@@ -36,7 +36,7 @@ from calcli.report.estimates import (
 )
 from calcli.report.evaluation import input_object
 from calcli.report.files import short_names
-from calcli.report.findings import Warning, backwards_table, of_order
+from calcli.report.findings import CLIP, Warning, backwards_table, of_order, of_sampling
 from calcli.report.objects import (
     ComparisonObject,
     DifferenceObject,
@@ -58,6 +58,10 @@ PAIRED = "Intervals: of the differences, row by row."
 UNPAIRED = (
     "Unpaired: the files hold different cases. A comparison on the same cases detects much smaller "
     "differences."
+)
+BY_PROXY = (
+    "By labels and verdicts the change is estimated row by row: it is not the difference of both values. "
+    "Below an agreement of 95% a judge adds little to labels here."
 )
 ERRORS = (
     "No test compares two calibration errors: each p is that of one system being calibrated. To compare "
@@ -206,7 +210,9 @@ class ComparisonReport(Shown):
         return short_names([summary.input.path for summary in self.comparisons[0].summaries])
 
     def _backwards(self) -> list[tuple[str, list[Warning]]]:
-        return [*zip(self.names(), map(of_order, self.comparisons[0].summaries), strict=True)]
+        summaries = self.comparisons[0].summaries
+        warnings = ([*of_order(summary), *of_sampling(summary)] for summary in summaries)
+        return [*zip(self.names(), warnings, strict=True)]
 
 
 def _pair(overall: Comparison, names: Sequence[str]) -> TextTable:
@@ -250,8 +256,7 @@ def _flips(overall: Comparison) -> Iterator[str]:
     """Say how many rows got worse and better, and what so many rows detect."""
     for flips, differences in zip(overall.flips, overall.differences, strict=False):
         read = overall.summaries[0].input
-        again = read.outcomes == "predictions" and read.questions
-        unit = "answer" if again else "question" if read.identity else "row"
+        unit = "question" if read.identity else "row"
         counts = f"{counted(len(flips.worse), unit)} got worse, {len(flips.better):,} better"
         difference = differences.get(overall.ranked_by.text)
         detect = ""
@@ -262,10 +267,13 @@ def _flips(overall: Comparison) -> Iterator[str]:
 
 
 def _flipped(flips: Flips) -> TextTable:
-    """List the rows that differ."""
-    ways = ("worse", flips.worse), ("better", flips.better)
-    rows = [(way, ", ".join(names[:MOST_FLIPS])) for way, names in ways if names]
-    return TextTable("What changed", (Column("", "left"), Column("", "left")), tuple(rows))
+    """List the questions that differ, in a row each with the columns to show."""
+    ways = ("worse", flips.worse[:MOST_FLIPS]), ("better", flips.better[:MOST_FLIPS])
+    rows: list[tuple[str, ...]] = [(way, ", ".join(names)) for way, names in ways if names]
+    if flips.columns:
+        rows = [(way, name, *flips.beside[name]) for way, names in ways for name in names]
+    heads = [Column(head, "left") for head in ("", "", *flips.columns)]
+    return TextTable("What changed", tuple(heads), tuple(rows))
 
 
 def _grid(comparisons: Sequence[Comparison], names: Sequence[str], title: str) -> TextTable:
@@ -375,6 +383,7 @@ def _notes(
         sampled = ", ".join(dict.fromkeys(d.metric.text for d in every if d.rows))
         notes.append(f"{sampled}: from {' or '.join(f'{n:,}' for n in sizes)} rows, chosen at random.")
     verdicts = {d.verdict for d in every if not d.metric.entry.family.has_null}
+    notes += [BY_PROXY] * any(d.change is not None for d in every)
     notes += [note for verdict, note in VERDICTS.items() if verdict in verdicts]
     notes += _undecided(comparisons[0])
     if idle := dict.fromkeys(d.metric.text for d in every if d.margin and d.interval is None):
@@ -384,7 +393,8 @@ def _notes(
         if count:
             notes.append(f"{name}: {counted(count, 'row')} without a counterpart left out.")
         if infinite := summary.infinite_log_loss:
-            notes.append(f"{name}: {counted(infinite.rows, 'row')} of infinite log-loss.")
+            finite = f"--clip {CLIP} makes it finite"
+            notes.append(f"{name}: {counted(infinite.rows, 'row')} of infinite log-loss; {finite}.")
     return notes
 
 

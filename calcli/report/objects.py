@@ -195,11 +195,13 @@ class RankObject(TypedDict):
 
 
 class FlipsObject(TypedDict):
-    """The rows of outcomes in which a candidate differs from the baseline."""
+    """The questions in which a candidate differs from the baseline."""
 
     worse: list[str]
     better: list[str]
     same: int
+    columns: list[str]
+    beside: dict[str, list[str]]
 
 
 class PartComparisonObject(TypedDict):

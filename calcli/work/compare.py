@@ -41,7 +41,7 @@ from calcli.report.comparison import ComparisonReport, SelectionReport, no_best
 from calcli.report.files import same_files
 from calcli.report.progress import Remark, unsaid
 from calcli.work.idle import idle_options, warn
-from calcli.work.read import labelled
+from calcli.work.read import columns_of, labelled
 
 REPORTED = ("accuracy", "ece_l2", "cw_ece_l2")  # of what was selected
 MARGINS = mapping('margins by metric, such as {"log_loss": 0.01}')
@@ -55,6 +55,7 @@ def compare(
     margins: Mapping[str, float] | None = None,
     rank_by: str = "log_loss",
     by: str | None = None,
+    show: str | Sequence[str] = (),
     **settings: Any,
 ) -> ComparisonReport:
     """Compare systems: do they differ beyond chance?
@@ -70,6 +71,8 @@ def compare(
         Metric that ranks the systems.
     by : str, optional
         Column with values to compare one by one as well.
+    show : str or sequence of str
+        Columns to list beside the questions that flipped, with `details`.
     {Settings}
 
     Returns
@@ -92,7 +95,9 @@ def compare(
     pair_settings = {name: settings.pop(name) for name in declared(PairSettings) if name in settings}
     pairing = PairSettings(**checked(PairSettings, pair_settings, "keyword"))
     ranked_by = TEXT.checked("rank_by", rank_by)
-    plan = Plan(pairing.paired is not False, wanted, ranked_by, by and COLUMN.checked("by", by), pairing.tost)
+    by = by and COLUMN.checked("by", by)
+    shown = columns_of(show)
+    plan = Plan(pairing.paired is not False, wanted, ranked_by, by, pairing.tost, shown)
     systems = [labelled(baseline, "the baseline"), *(labelled(c, "a candidate") for c in candidates)]
     compare_settings = settings_of(settings)
     for sentence in idle_options(compare_settings):
@@ -109,6 +114,7 @@ def compare_files(
     margins: Sequence[str] = (),
     select: str | None = None,
     by: str | None = None,
+    show: Sequence[str] = (),
     watcher: Watcher = unwatched,
     remark: Remark = unsaid,
 ) -> ComparisonReport:
@@ -143,7 +149,8 @@ def compare_files(
         settings = replace(settings, metrics=(select, "accuracy"))
     with naming("--margin"):
         wanted = parse_margins(margins)
-    plan = Plan(pairing.paired is not False, wanted, select or "log_loss", by, pairing.tost)
+    ranked_by = select or "log_loss"
+    plan = Plan(pairing.paired is not False, wanted, ranked_by, by, pairing.tost, tuple(show))
     systems = [read(file, options) for file in files]
     return _compared(systems, settings, plan, pairing, selecting=select is not None, watcher=watcher)
 

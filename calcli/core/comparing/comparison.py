@@ -21,6 +21,7 @@ from calcli.core.data.units import clusters_of, require_clusters, require_folds
 from calcli.core.estimators.calibrationerror import holm
 from calcli.core.estimators.evidence import (
     NO_MARGIN,
+    ByProxy,
     DistanceEvidence,
     Equal,
     Evidence,
@@ -305,6 +306,8 @@ class Difference:
         How many rows of each system the values come from, where these are samples.
     power
         What differences so many rows tell; None without an interval.
+    change
+        The difference where it is not that of both values: few labels and a proxy tell it, row by row.
     """
 
     metric: Measure
@@ -321,6 +324,7 @@ class Difference:
     rows: tuple[int, ...] = ()
     power: Power | None = None
     p_over_metrics: float = math.nan
+    change: float | None = None
 
     def __repr__(self) -> str:
         return f"<{self.metric}: {self.baseline:.4g} to {self.candidate:.4g}, {self.verdict}>"
@@ -328,7 +332,7 @@ class Difference:
     @property
     def value(self) -> float:
         """Candidate minus baseline; nan if both are infinite."""
-        return self.candidate - self.baseline
+        return self.candidate - self.baseline if self.change is None else self.change
 
     @property
     def relative(self) -> float:
@@ -357,7 +361,7 @@ class Ranked:
 
 @dataclass(frozen=True)
 class Flips:
-    """Rows without probabilities that one system of a pair gets right, or more right, than the other.
+    """Questions that one system of a pair gets right, or more often right, than the other.
 
     Attributes
     ----------
@@ -365,11 +369,15 @@ class Flips:
         Names of the rows: values of the column that tells them apart, or numbers.
     same
         How many others there are.
+    columns, beside
+        Columns to show, and their values of each row that differs, by its name.
     """
 
     worse: tuple[str, ...] = field(repr=False)
     better: tuple[str, ...] = field(repr=False)
     same: int
+    columns: tuple[str, ...] = ()
+    beside: Mapping[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True)
@@ -394,7 +402,7 @@ class Comparison:
     most_accurate
         The number of that system.
     flips
-        Of each candidate against the baseline, where both are paired and without probabilities; else none.
+        Of each candidate against the baseline, where both are paired and rows are right or wrong; else none.
     """
 
     part: Slice | None
@@ -423,6 +431,8 @@ class Plan:
         Column with values to compare one by one as well.
     tost
         Whether 1 - level, and not half of it, proves a difference to be within the margin on each side.
+    show
+        Columns to show of questions that flipped.
     """
 
     paired: bool = True
@@ -430,6 +440,7 @@ class Plan:
     ranked_by: str = "log_loss"
     by: str | None = None
     tost: bool = False
+    show: tuple[str, ...] = ()
 
 
 def compare(
@@ -540,7 +551,8 @@ def _difference(
         found_evidence = evidence(metric, pair)
     pointwise = correction.pointwise(settings.level)
     interval = found_evidence.interval(pointwise)
-    if interval is not None and not interval.contains(candidate - baseline):
+    change = found_evidence.value if isinstance(found_evidence, ByProxy) else None
+    if interval is not None and not interval.contains(candidate - baseline if change is None else change):
         found_evidence, interval = Untested(no_interval=BIASED), None
     of = f"|rows:{'+'.join(map(str, dict.fromkeys(sampled)))}" if sampled else ""
     clip = f"|clip:{settings.clip:g}" if settings.clip and metric.is_clipped else ""
@@ -561,6 +573,7 @@ def _difference(
         found_evidence.no_interval,
         sampled,
         Power.of(found_evidence, rows[1], pointwise, _sign(metric)) if interval else None,
+        change=change,
     )
     return replace(difference, verdict=_verdict(difference, settings.level))
 
@@ -572,6 +585,8 @@ def _sign(metric: Measure) -> int:
 def _verdict(difference: Difference, level: float) -> Verdict:
     entry = difference.metric.entry
     worse = entry.cost(difference.candidate) - entry.cost(difference.baseline)
+    if difference.change is not None:
+        worse = difference.change * _sign(difference.metric)
     if math.isinf(difference.value) and entry.target is None:  # one infinite loss proves an infinite mean
         return _told(entry, worse)
     if difference.within_margin:
@@ -629,7 +644,7 @@ def _compared(systems: Sequence[System], part: Slice | None, settings: Settings,
         top = int(np.argmax(values)) if values[best] < max(values) else best
         cost = between(accuracy, corrected(accuracy, every), top, best)
     summaries = tuple(system.evaluation.summary for system in systems)
-    flips = [_flips(systems[0], system) for system in systems[1:]] if plan.paired else []
+    flips = [_flips(systems[0], system, plan.show) for system in systems[1:]] if plan.paired else []
     answered = tuple(flip for flip in flips if flip is not None)
     return Comparison(part, summaries, tuple(tables), tuple(ranking), ranked_by, cost, top, answered)
 
@@ -657,17 +672,25 @@ def _simultaneous(
     return Simultaneous.of(covariance, np.stack(contrasts), seed)
 
 
-def _flips(baseline: System, candidate: System) -> Flips | None:
-    """Return which rows differ between two systems; None where there are probabilities."""
-    sides = (baseline, candidate)
-    if any(side.predictions.has_probabilities or "hit" not in side.measured.columns for side in sides):
+def _flips(baseline: System, candidate: System, show: tuple[str, ...]) -> Flips | None:
+    """Return which questions differ between two systems; None where probabilities are of classes."""
+    sides, rows = (baseline, candidate), baseline.predictions
+    if not all("hit" in side.measured.columns for side in sides):
         return None
-    before, second = (side.measured.columns["hit"].astype(np.float64) for side in sides)
-    rows = baseline.predictions
+    if rows.has_probabilities and not rows.of_answers:
+        return None
     column = rows.columns.get(rows.provenance.identity)
-    names = np.arange(rows.n_rows) if column is None else column
-    worse, better = (tuple(names[way].astype(str).tolist()) for way in (second < before, second > before))
-    return Flips(worse, better, rows.n_rows - len(worse) - len(better))
+    column = np.arange(rows.n_rows) if column is None else column.astype(str)
+    names, first, question = np.unique(column, return_index=True, return_inverse=True)
+    before, second = (np.bincount(question, side.measured.columns["hit"]) for side in sides)
+    order = np.argsort(first)
+    ways = [order[way[order]] for way in (second < before, second > before)]
+    worse, better = (tuple(names[way].astype(str).tolist()) for way in ways)
+    beside = {
+        str(names[n]): tuple(str(rows.column(name)[first[n]]) for name in show)
+        for n in np.concatenate(ways).tolist() * bool(show)
+    }
+    return Flips(worse, better, len(names) - len(worse) - len(better), show, beside)
 
 
 def _ranked(

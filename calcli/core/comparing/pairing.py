@@ -12,7 +12,16 @@ from numpy.typing import NDArray
 
 from calcli.core.comparing.policy import EVERY, Bound, Outcome, Rule
 from calcli.core.data.arrays import Array, missing
-from calcli.core.data.derived import PREDICTED, Slice, gathered, select, slice_names, slice_numbers, sliced
+from calcli.core.data.derived import (
+    PREDICTED,
+    ChosenColumns,
+    Slice,
+    gathered,
+    select,
+    slice_names,
+    slice_numbers,
+    sliced,
+)
 from calcli.core.data.predictions import Predictions
 from calcli.core.data.units import clusters_of
 from calcli.core.estimators.calibrationerror import holm
@@ -70,6 +79,13 @@ def pair(systems: Sequence[Predictions], how: PairSettings = IN_ORDER, keep: Seq
         If the key is not a column.
     """
     as_they_are, states = Paired(tuple(systems), (0,) * len(systems)), states_in(systems)
+    others = [system.others for system in systems if system.others is not None]
+    if others and len(others) == len(systems) and how.paired is not False:
+        paired_others = pair(others, how, keep).systems
+        labelled = [replace(system, others=None) for system in systems]
+        pairing = pair(labelled, how, keep)
+        both = zip(pairing.systems, paired_others, strict=True)
+        return replace(pairing, systems=tuple(replace(system, others=rest) for system, rest in both))
     if how.paired is False:
         return replace(as_they_are, paired=False)
     try:
@@ -101,7 +117,7 @@ def _paired(pairing: Paired, key: str | None, allow_unmatched: bool, keep: Seque
                     "--key COLUMN, or compare different test sets with --unpaired"
                 )
     else:
-        pairing, keys = _matched(systems, key, allow_unmatched, keep)
+        pairing, keys = _matched(systems, key, allow_unmatched)
     for system in pairing.systems[1:]:
         _require_same_cases(pairing.systems[0], system, key)
         _require_same_columns(pairing.systems[0], system, keep, key, None if states_in(systems) else keys)
@@ -178,9 +194,7 @@ def _unlike(values: Array, theirs: Array) -> NDArray[np.bool_]:
     return slice_names(values) != slice_names(theirs)
 
 
-def _matched(
-    systems: Sequence[Predictions], key: str, allow: bool, keep: Sequence[str]
-) -> tuple[Paired, Array]:
+def _matched(systems: Sequence[Predictions], key: str, allow: bool) -> tuple[Paired, Array]:
     """Return the rows that all systems have, in the order of the baseline, and their keys."""
     keys = [_keys(system, key) for system in systems]
     common = keys[0]
@@ -198,12 +212,11 @@ def _matched(
         raise UnlikeRows(
             f"rows without a counterpart by {key}: {counts}; leave them out with --allow-unmatched"
         )
-    paired = []
-    for system, own_keys in zip(systems, keys, strict=True):
-        rows = _positions(own_keys, common)
-        names = [*keep, *([key] if system.provenance.identity == key else [])]
-        columns = {name: system.columns[name][rows] for name in names if name in system.columns}
-        paired.append(replace(_take(system, rows), columns=columns))
+    rows_of = [_positions(own_keys, common) for own_keys in keys]
+    paired = [
+        replace(_take(system, rows), columns=ChosenColumns(system.columns, rows))
+        for system, rows in zip(systems, rows_of, strict=True)
+    ]
     return Paired(tuple(paired), unmatched), common
 
 

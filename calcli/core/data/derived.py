@@ -305,10 +305,10 @@ class GatheredScores(ArrayScores):
 
 @dataclass(frozen=True)
 class ChosenColumns(Mapping[str, Array]):
-    """Some rows of other columns, read when asked for."""
+    """Some rows of other columns, by a mask or their numbers, read when asked for."""
 
     columns: Mapping[str, Array]
-    chosen: NDArray[np.bool_]
+    chosen: NDArray[np.bool_ | np.intp]
 
     def __getitem__(self, name: str) -> Array:
         return self.columns[name][self.chosen]

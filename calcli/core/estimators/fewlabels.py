@@ -115,15 +115,14 @@ class FewLabels:
         level
             Of the interval.
         always
-            Whether verdicts are used even if they do not help: labelled rows are no random sample.
+            Whether the proxy is used though it may not help.
         """
-        verdicts = self.of_verdicts
-        if not self.helps and not (always and verdicts):
+        if not (always or self.helps):
             return None
-        if verdicts:
+        if self.of_verdicts:
             passes, (hits, of) = float(self.proxy.sum() + self.others.sum()), self.by_verdict()
             return post_stratified(passes, len(self.proxy) + len(self.others), hits, of, level)
-        return self._by_regression(level)
+        return self._by_regression(level, always=always)
 
     def by_verdict(self) -> tuple[Doubles, Doubles]:
         """Return the (2,) sums of outcomes, and numbers, of labelled rows that fail and that pass."""
@@ -131,7 +130,7 @@ class FewLabels:
         hits, of = (np.bincount(passed, values, 2) for values in (self.outcome, np.ones(len(passed))))
         return hits.astype(np.float64), of.astype(np.float64)
 
-    def _by_regression(self, level: float) -> Corrected | None:
+    def _by_regression(self, level: float, *, always: bool) -> Corrected | None:
         n, every = len(self.outcome), np.concatenate([self.proxy, self.others])
         outcome, proxy, k = self.outcome - self.outcome.mean(), self.proxy - self.proxy.mean(), self.number
         squares = float(proxy @ proxy)
@@ -151,7 +150,7 @@ class FewLabels:
             terms = of_labels**2 / (size - 1) + of_others**2 / max(_size(away) - 1, 1)
             freedom, unseen = (of_labels + of_others) ** 2 / terms, 0.0
         reach = t_quantile((1 + level) / 2, freedom) * math.sqrt(of_labels + of_others + unseen)
-        if reach >= t_quantile((1 + level) / 2, k - 1) * math.sqrt((alone**2).sum()):
+        if not always and reach >= t_quantile((1 + level) / 2, k - 1) * math.sqrt((alone**2).sum()):
             return None
         parts, shrunk = residuals + away, 1 - 1 / k  # as leverages are taken off already
         squares, cubes = float((parts**2).sum()) + unseen, 0.0 if unseen else float((parts**3).sum())

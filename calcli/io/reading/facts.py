@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from functools import cached_property
 from itertools import compress, product
 
@@ -194,8 +194,16 @@ class Facts:
 
     @cached_property
     def is_long(self) -> str:
-        """A sentence if each case has a row for each system, else ""."""
-        systems = [label for label in self.head.labels if {*tokens(label)} & ROLES["counted"] - {"v"}]
+        """A sentence if each case has a row for each system or run, else ""."""
+        return self._long(ROLES["counted"] - {"v"})
+
+    @cached_property
+    def of_systems(self) -> str:
+        """A sentence if each case has a row for each system, else ""; answers may be given again."""
+        return self._long(ROLES["counted"] - ROLES["again"] - {"v"})
+
+    def _long(self, words: Set[str]) -> str:
+        systems = [label for label in self.head.labels if {*tokens(label)} & words]
         for (name, case), system in product(self._cases.items(), systems):
             if system != name and len(self.head.values[system]) * (case.max() + 1) == self.head.n:
                 return f"each {name} has a row for each {system}"

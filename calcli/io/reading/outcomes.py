@@ -190,7 +190,7 @@ def _means(
 ) -> Source:
     """Return grades, averaged over the rows of each question."""
     outcomes: Outcomes = "outcomes" if np.isin(grades, (0, 1)).all() else "grades"
-    starts, question, identity, repeated = _questions(table, mask, options)
+    starts, question, identity, repeated = questions_of(table, mask, options)
     if repeated:
         grades = np.bincount(question, grades) / np.bincount(question)
     rows = np.flatnonzero(mask)[starts]
@@ -223,7 +223,7 @@ def judged(table: Table, judge: str, label: str | None, options: ReadOptions) ->
     if number < FEWEST_LABELS or not others:
         why = f"labels of {FEWEST_LABELS} rows at least" if others else "rows without one: leave out --judge"
         raise InputError(f"{place.name}: {number:,} of {number + others:,} rows have a label; expected {why}")
-    _, _, identity, repeated = _questions(table, np.ones(len(there), np.bool_), options)
+    _, _, identity, repeated = questions_of(table, np.ones(len(there), np.bool_), options)
     labels_from = f'column "{label}"'
     unlabelled = _of_grades(table, label, np.flatnonzero(~there), verdicts[~there], labels_from, options)
     source = _of_grades(table, label, np.flatnonzero(there), grades[there], labels_from, options)
@@ -273,7 +273,7 @@ def predicted(table: Table, name: str, label: str, options: ReadOptions) -> Sour
         )
     place_of = {text: k for k, text in enumerate(classes)}
     codes, labels = (np.array([place_of[y] for y in ys.tolist()], np.intp) for ys in (y_pred, y_true))
-    _, _, identity, repeated = _questions(table, mask, options)
+    _, _, identity, repeated = questions_of(table, mask, options)
     return replace(
         _source(table, name, np.flatnonzero(mask), OneHot(codes, len(classes)), options),
         classes=classes,
@@ -382,7 +382,7 @@ def _scored(
     return grades[~missing], ~missing, (f"{rows} left out, as asked",)
 
 
-def _questions(
+def questions_of(
     table: Table, mask: NDArray[np.bool_], options: ReadOptions
 ) -> tuple[NDArray[np.intp], NDArray[np.intp], str, str]:
     """Find the rows of the same question.

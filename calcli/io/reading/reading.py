@@ -9,6 +9,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from calcli.core.language.errors import InputError, UsageError
 from calcli.core.language.expressions import WRONG_RIGHT
 from calcli.io.formats import known_format
@@ -28,7 +30,7 @@ from calcli.io.reading.classes import against_custom, decided_by, in_order, name
 from calcli.io.reading.decision import in_all_rows
 from calcli.io.reading.joining import with_labels
 from calcli.io.reading.matching import orders, spelled
-from calcli.io.reading.outcomes import find_outcomes, graded_names, predicted, require_outcomes
+from calcli.io.reading.outcomes import find_outcomes, graded_names, predicted, questions_of, require_outcomes
 from calcli.io.reading.repeats import repeats
 from calcli.io.reading.tablehead import all_rows, head_of_table
 from calcli.io.tables.ranked import ranked_scores
@@ -205,13 +207,16 @@ def _kind_reason(c: Candidate, layout: Layout) -> str:
 
 def _answers(table: Table, c: Candidate, options: ReadOptions) -> Source:
     """Return the source for a confidence as the single score, with the answers that are right as labels."""
-    columns = [name for name in (c.said, c.label) if name]
+    columns, scores = [name for name in (c.said, c.label) if name], stored_scores(table, c.source.columns)
     values = [column_values(table, name) for name in columns]
     excluded = {*c.source.columns, *(columns if len(columns) == 1 else ())}
     description = f'columns "{c.said}" and "{c.label}", which are equal where it is right'
+    _, _, identity, questions = questions_of(table, np.ones(scores.shape[0], np.bool_), options)
     return replace(
-        _base_source(table, stored_scores(table, c.source.columns), c, options, excluded),
+        _base_source(table, scores, c, options, excluded),
         classes=WRONG_RIGHT,
+        questions=questions,
+        identity=identity,
         kind_reason="a confidence is a probability"
         + ", as percentages from 0 to 100" * (c.kind == "percent"),
         labels=outcomes_of(values, options.ignore_label) if columns else None,

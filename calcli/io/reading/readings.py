@@ -305,7 +305,7 @@ def _of_right(facts: Facts, source: ScoreColumns, label: str, kinds: Kinds) -> I
         c = Candidate(head, source, kind, "right", label, y, parts=scored | worth(weight))
         z, low = ranks(c.s, y == 1), c.s < HALF
         c.rank(z)
-        if facts.is_long:
+        if facts.of_systems:
             c.add("rows of a case")
         if low.any() and not confident and not _is_expected(c):
             c.add("score of a grade")
@@ -423,7 +423,7 @@ def _of_confidence(
         "same event": not event(label),
         "part of several": facts.is_part(source, label),
         "ranks beside": name in alike and name != min(alike, key=natural_key),
-        "rows of a case": bool(facts.is_long),
+        "rows of a case": bool(facts.of_systems),
     }
     parts |= {weight: WEIGHTS[weight].worth for weight, holds in seen.items() if holds}
     of_class = bool(class_evidence(source.stem, both, label)[0]) and not numbers[1]

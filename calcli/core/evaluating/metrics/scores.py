@@ -22,7 +22,7 @@ from calcli.core.data.derived import slice_names
 from calcli.core.data.predictions import Predictions
 from calcli.core.estimators import scoring
 from calcli.core.estimators.costs import CostMatrix, Decided, decided, find_costs, matrix_of
-from calcli.core.estimators.evidence import FEW_DISCORDANT, NORMAL, Evidence, ExactShares
+from calcli.core.estimators.evidence import FEW_DISCORDANT, NORMAL, ByProxy, Evidence, ExactShares, Untested
 from calcli.core.estimators.expected import BetaScore, IntegralOfRisks, Risk, Weighted, find_weights
 from calcli.core.estimators.fewlabels import FEWEST_LABELS, FewLabels
 from calcli.core.estimators.intervals import ERROR, ROUNDING, Influences, Interval, Spread, of_equal_weight
@@ -443,6 +443,7 @@ class RowScore(Scored):
 
 
 SHARE = (0.0, 1.0)
+NO_SAMPLE = "the labelled rows are no random sample"
 NOT_DRAWN, SURELY_NOT = 0.01, 0.001  # p-values of labelled rows that are a random sample
 
 
@@ -468,9 +469,33 @@ class MeanOfRows(Scored):
     def estimate(self, measured: Measurements, settings: Settings, metrics: Calls = ()) -> Estimate:
         """Return it with its interval, by what is expected of rows without a label if there are some."""
         estimate = super().estimate(measured, settings, metrics)
-        if "hit" not in self.of_all.statistics or measured.predictions.others is None:
+        if not self._has_proxy(measured):
             return estimate
         return _by_proxy(estimate, few_labels(measured), settings, misses=self.of_all.is_of_misses)
+
+    def of_few(self, pair: Pair, difference: Influences) -> Evidence | None:
+        """Return evidence by what is expected of rows without a label, if it helps, else as of any share."""
+        alone, sides = super().of_few(pair, difference), (pair.baseline.measured, pair.candidate.measured)
+        if not all(map(self._has_proxy, sides)):
+            return alone
+        first, second = map(few_labels, sides)
+        if not pair.paired or len(first.others) != len(second.others):
+            return Untested("systems with labels of some rows are compared on the same rows alone")
+        if min(first.drawn_alike(), second.drawn_alike()) < SURELY_NOT:
+            return Untested(NO_SAMPLE)
+        sign = -1 if self.of_all.is_of_misses else 1
+        few = FewLabels(
+            sign * (second.outcome - first.outcome),
+            sign * (second.proxy - first.proxy),
+            sign * (second.others - first.others),
+            first.units,
+            (-1.0, 1.0),
+        )
+        enough = len(few.outcome) >= FEWEST_LABELS
+        return ByProxy(few) if enough and few.corrected(pair.settings.level) else alone
+
+    def _has_proxy(self, measured: Measurements) -> bool:
+        return "hit" in self.of_all.statistics and measured.predictions.others is not None
 
 
 def few_labels(measured: Measurements) -> FewLabels:
@@ -490,7 +515,8 @@ def few_labels(measured: Measurements) -> FewLabels:
 def _by_proxy(alone: Estimate, few: FewLabels, settings: Settings, *, misses: bool) -> Estimate:
     """Return an estimate by labels and proxy, beside what it is by the labels alone."""
     p, n = few.drawn_alike() if len(few.others) else 1.0, len(few.outcome)
-    corrected = few.corrected(settings.level, always=p < NOT_DRAWN) if n >= FEWEST_LABELS else None
+    reweighted = p < NOT_DRAWN and few.of_verdicts
+    corrected = few.corrected(settings.level, always=reweighted) if n >= FEWEST_LABELS else None
     every = [few.proxy, np.append(few.proxy, few.others)]
     expected, expected_of_all = (float(np.mean(1 - of if misses else of)) for of in every)
     parts = {"labels": float(n), "unlabelled": float(len(few.others)), "correlation": few.correlation}
@@ -510,7 +536,7 @@ def _by_proxy(alone: Estimate, few: FewLabels, settings: Settings, *, misses: bo
         line = alone.signature.replace("interval:exact", "interval:jackknife")
         alone = replace(alone, value=value, signature=line.replace("jackknife", corrected.how, 1))
     if p < NOT_DRAWN and (corrected is None or (p < SURELY_NOT and corrected.how != "verdicts")):
-        interval, why = None, "the labelled rows are no random sample"
+        interval, why = None, NO_SAMPLE
     interval = interval if settings.intervals else None
     return replace(alone, interval=interval, no_interval=why, parts={**alone.parts, **parts})
 
