@@ -422,6 +422,7 @@ def _result(result: Result, results: Sequence[Result]) -> ResultObject:
         "operating_points": point_objects(result),
         "per_class": [_class(row) for row in result.per_class],
         "reliability": [asdict(row) for row in result.reliability],
+        "mixed": list(result.mixed),
         "warnings": [asdict(warning) for warning in result.warnings],
         "worst_slices": {column: part.slice.value for column, part in worst.items() if part.slice},
         "slices_ranked_by": ranked_by(results[0]) if results else None,
@@ -482,8 +483,9 @@ def _one_by_one(result: Result) -> list[TextTable]:
         decision_table(name, rows, result.input.class_names, _threshold(name, metrics))
         for name, rows in result.decisions.items()
     ]
+    mixed = TextTable("Right in some epochs only", notes=(", ".join(result.mixed),) * bool(result.mixed))
     read = [read_table(result), *considered_table(result.input, MOST_CONSIDERED)]
-    return [*read, _scores(result), *decisions, *_lost(result), _errors(result), _classics(result)]
+    return [*read, _scores(result), *decisions, *_lost(result), _errors(result), _classics(result), mixed]
 
 
 def _lost(result: Result) -> list[TextTable]:

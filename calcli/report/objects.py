@@ -123,6 +123,7 @@ class ResultObject(TypedDict):
     operating_points: list[Annotated[Any, OperatingPoint]]
     per_class: list[Annotated[Any, CLASS]]
     reliability: list[Annotated[Any, ReliabilityBin]]
+    mixed: list[str]
     warnings: list[Annotated[Any, Warning]]
     worst_slices: dict[str, str]
     slices_ranked_by: str | None

@@ -87,7 +87,8 @@ def _read(result: Result) -> str:
     if read.of_answers:
         size = f"answers, {percent(result.accuracy)} right"
     scores = f"{read.kind} in {some(read.taken)}" if read.taken else f"{read.kind} from {read.read_as}"
-    return f"{place}: {counted(read.rows, 'row')}, {size}, {scores}, labels: {read.labels}"
+    rows = read.questions or counted(read.rows, "row")
+    return f"{place}: {rows}, {size}, {scores}, labels: {read.labels}"
 
 
 def _verdicts(result: Result) -> Iterator[str]:
@@ -95,6 +96,8 @@ def _verdicts(result: Result) -> Iterator[str]:
     yield from proxy_sentences(result)
     if result.input.outcomes and not result.input.judge:
         yield NO_PROBABILITIES
+    if result.mixed:
+        yield f"{counted(len(result.mixed), 'question')} are right in some epochs only."
     if result.settings.cluster is None:
         yield from (f"{repeat}." for repeat in result.input.repeats)
     if result.verdict:

@@ -73,9 +73,9 @@ def read_table(result: Result) -> TextTable:
         *([("absent", some(read.absent_classes))] if read.absent_classes else []),
         ("right by" if read.of_answers else "labels", read.labels),
     ]
+    again = read.questions if read.clustered else f"{read.questions}; a row is their mean"
+    rows += [("repeats", again)] if read.questions else []
     if read.outcomes:
-        again = read.questions if read.outcomes == "predictions" else f"{read.questions}; a row is their mean"
-        rows += [("repeats", again)] if read.questions else []
         rows += [("scores", "none: there are no probabilities")]
     else:
         rows += _probabilities(read)

@@ -25,6 +25,7 @@ def called(kind: Kind, percent: bool) -> Called:
     return "percent" if percent else kind
 
 
+TIMES = "(epochs)"  # column of how often a question was asked, if its row is a mean
 ASKED = ("is", "has", "was", "did")  # before the name of an event, as in is_fraud
 EVENT = re.compile(rf'"(?:{"|".join(ASKED)})_(.+)"$', re.IGNORECASE)  # in what names a column of labels
 

@@ -309,6 +309,8 @@ class Summary:
         Mean confidence minus accuracy, whatever was asked for; None where the rows are gone that tell it.
     backwards_area
         The area under the ROC curve, whatever was asked for, if scores rank the wrong way round; else None.
+    mixed
+        Names of the questions that are right in some epochs only.
     """
 
     input: Input
@@ -325,6 +327,7 @@ class Summary:
     slice: Slice | None = None
     gap: Estimate | None = None
     backwards_area: float | None = None
+    mixed: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         part = "" if self.slice is None else f", {self.slice}"

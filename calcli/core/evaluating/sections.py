@@ -20,6 +20,7 @@ from calcli.core.evaluating.metrics.base import HITS
 from calcli.core.evaluating.metrics.errors import simulated_class_errors
 from calcli.core.evaluating.metrics.miscalibration import ECE, binned_error
 from calcli.core.evaluating.metrics.ranking import backwards_area, is_not_backwards
+from calcli.core.evaluating.metrics.scores import Attempts
 from calcli.core.evaluating.results import ClassRow, Estimate, ReliabilityBin
 from calcli.core.evaluating.usual import area_of, gap_of
 from calcli.core.language.expressions import AUTO_LENS
@@ -100,6 +101,17 @@ def area_if_backwards(measured: Measurements, settings: Settings, estimates: Est
     return backwards_area(measured) if available else None
 
 
+def _questions(measured: Measurements, settings: Settings, _: Estimates) -> Mapping[str, Any]:
+    """Return the repeated questions that are right in some epochs only."""
+    rows = measured.predictions
+    origin = rows.provenance
+    if not origin.questions or not rows.of_answers or not rows.has_rows or origin.outcomes == "grades":
+        return {}
+    right, times, _rows = Attempts.of(rows)
+    names = rows.column(origin.identity)[(right > 0) & (right < times)].astype(str)
+    return {"mixed": tuple(dict.fromkeys(names.tolist()))}
+
+
 def _classes(measured: Measurements, settings: Settings, _: Estimates) -> Mapping[str, Any]:
     """Return one entry a class, in the order of the columns; tested where the settings ask for every test."""
     predictions = measured.predictions
@@ -164,6 +176,7 @@ ORDER = Section(needs_of_order, lambda *found: {"backwards_area": area_if_backwa
 SECTIONS = (
     Section(lambda rows, settings: [HITS, through(AUTO_LENS, rows, settings)], _confidence),
     Section(lambda rows, settings: class_sums(settings.bins, rows, settings), _classes),
+    Section(lambda rows, settings: (), _questions),
     Section(lambda rows, settings: gap_of(settings).needs(Pass(rows, settings)), _gap),
     ORDER,
 )

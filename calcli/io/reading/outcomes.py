@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Array, Doubles
-from calcli.core.data.predictions import Outcomes
+from calcli.core.data.predictions import TIMES, Outcomes
 from calcli.core.estimators.fewlabels import FEWEST_LABELS
 from calcli.core.language.errors import InputError, UsageError
 from calcli.core.language.expressions import WRONG_RIGHT
@@ -195,6 +195,10 @@ def _means(
         grades = np.bincount(question, grades) / np.bincount(question)
     rows = np.flatnonzero(mask)[starts]
     source = _of_grades(table, name, rows, grades, labels_from, options)
+    if repeated:
+        stored, times = source.columns, np.bincount(question)
+        columns = LazyColumns((*stored.names, TIMES), lambda name: times if name == TIMES else stored[name])
+        source = replace(source, columns=columns)
     return replace(source, notes=notes, outcomes=outcomes, questions=repeated, identity=identity)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from operator import itemgetter
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from calcli.core.data.arrays import Array, Doubles, Floats
 from calcli.core.data.blocks import ROW_STATISTICS, Block, RowStatistic, blocks
 from calcli.core.data.derived import slice_names
-from calcli.core.data.predictions import Predictions
+from calcli.core.data.predictions import TIMES, Predictions
 from calcli.core.estimators import scoring
 from calcli.core.estimators.costs import CostMatrix, Decided, decided, find_costs, matrix_of
 from calcli.core.estimators.evidence import FEW_DISCORDANT, NORMAL, ByProxy, Evidence, ExactShares, Untested
@@ -896,6 +896,105 @@ class MeanScore(MeanOfRows):
     """
 
     of_all = mean_of("hit", is_share=True)
+
+
+class Attempts(NamedTuple):
+    """Answers to the question of each row.
+
+    Attributes
+    ----------
+    right, times
+        (N,) numbers of right answers, and of all.
+    rows
+        (N,) rows of the question: 1 where a row is the mean of its answers.
+    """
+
+    right: Doubles
+    times: Doubles
+    rows: Doubles
+
+    @classmethod
+    def of(cls, predictions: Predictions) -> Attempts:
+        """Return how often the question of each row was answered, and rightly."""
+        hits = np.concatenate([block.hit.astype(np.float64) for block in blocks(predictions)])
+        if TIMES in predictions.columns:
+            times = predictions.column(TIMES).astype(np.float64)
+            return cls(np.rint(hits * times), times, np.ones(len(hits)))
+        column = predictions.columns.get(predictions.provenance.identity)
+        question = np.arange(len(hits)) if column is None else np.unique(column, return_inverse=True)[1]
+        times = np.bincount(question)[question].astype(np.float64)
+        right = np.bincount(question, hits).astype(np.float64)
+        return cls(right[question], times, times)
+
+
+@dataclass(frozen=True, kw_only=True)
+class OfAttempts(Scored):
+    """The mean over questions of a share of the choices of k of their answers."""
+
+    k: int = arg("how many answers to a question are taken", default=5, least=1)
+
+    @abstractmethod
+    def of_questions(self, of: Attempts) -> Doubles:
+        """Return (N,) the share of each question."""
+
+    def score(self, predictions: Predictions, settings: Settings) -> Score:
+        """Return the mean of questions, each of which counts as one.
+
+        Raises
+        ------
+        UsageError
+            If these are no answers, or a question has fewer than k.
+        """
+        if not predictions.of_answers or not predictions.has_rows:
+            raise UsageError(f"{self} is for questions with answers, right or wrong, in rows")
+        attempts = Attempts.of(predictions)
+        if (few := attempts.times < self.k).any():
+            fewest = f"{np.count_nonzero(few):,} of {len(few):,} rows are of questions with fewer"
+            raise UsageError(f"{self} takes {self.k} answers to each question, and {fewest}; lower k")
+        shares, name, count = self.of_questions(attempts), str(self), f"{self}, questions"
+        statistics = {name: lambda block: (shares / attempts.rows)[block.rows]}
+        if not np.ptp(attempts.rows):
+            is_share = bool(np.isin(shares, SHARE).all())
+            return Score(
+                {name: lambda block: shares[block.rows]}, itemgetter(name), is_share=is_share, ends=SHARE
+            )
+        statistics[count] = lambda block: (1 / attempts.rows)[block.rows]
+        return Score(statistics, lambda means: ratio(means[name], means[count]), of_labels=False)
+
+    def chosen(self, among: Doubles, times: Doubles) -> Doubles:
+        """Return the share of the choices of k of all answers that are among some of them."""
+        logs = np.append(0.0, np.cumsum(np.log(np.arange(1, times.max() + 1))))
+        some, every = np.maximum(among, self.k).astype(np.intp), times.astype(np.intp)
+        ways = logs[some] - logs[some - self.k] - logs[every] + logs[every - self.k]
+        return np.where(among >= self.k, np.minimum(np.exp(ways), 1.0), 0.0)
+
+
+@metric("pass_at_k", "pass@k", direction="higher", needs_probabilities=False)
+class PassAtK(OfAttempts):
+    """share of questions that at least one of k answers gets right, without bias
+
+    Formula: mean over questions of 1 - C(n - c, k) / C(n, k), c of n answers right
+    Source: Chen et al. 2021
+    Misses: how reliable the answers are; see pass_all
+    """
+
+    def of_questions(self, of: Attempts) -> Doubles:
+        """Return it."""
+        return 1 - self.chosen(of.times - of.right, of.times)
+
+
+@metric("pass_all", "All of k right", direction="higher", needs_probabilities=False)
+class PassAll(OfAttempts):
+    """share of questions that all of k answers get right, without bias
+
+    Formula: mean over questions of C(c, k) / C(n, k), c of n answers right
+    Source: Yao et al. 2024
+    Misses: whether one right answer among several can be found; see pass_at_k
+    """
+
+    def of_questions(self, of: Attempts) -> Doubles:
+        """Return it."""
+        return self.chosen(of.right, of.times)
 
 
 @metric("mean_confidence", "Mean confidence", direction="none", range="1/K to 1")
