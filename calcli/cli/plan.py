@@ -22,8 +22,11 @@ def plan(
     margin: Annotated[
         list[str] | None, text("METRIC=X,...", "Differences that do not matter; X% is of OLD.")
     ] = None,
-    metric: Annotated[str, text("METRIC", "Of one file: the metric.")] = "log_loss",
+    metric: Annotated[
+        str | None, text("METRIC", "The metric, if no margin names it: log_loss, of outcomes accuracy.")
+    ] = None,
     half_width: Annotated[str | None, text("X", "Of one file: half the width of its interval.")] = None,
+    detect: Annotated[str | None, text("X", "A difference to see, two-sided, at a power of 80%.")] = None,
 ) -> Shown:
     """Say how many rows a decision needs, before more are labelled.
 
@@ -32,9 +35,9 @@ def plan(
     \b
     calcli plan old.parquet new.parquet --margin log_loss=1%
     calcli plan preds.parquet --metric log_loss --half-width 0.01
+    calcli plan a_run.jsonl b_run.jsonl --detect 0.02
     """  # noqa: D301 (the escape keeps the lines below it apart)
     from calcli.work.plan import plan_files
 
-    return plan_files(
-        files, reading, settings, pairing, margins=margin or (), metric=metric, half_width=half_width
-    )
+    wanted = {"metric": metric, "half_width": half_width, "detect": detect}
+    return plan_files(files, reading, settings, pairing, margins=margin or (), **wanted)

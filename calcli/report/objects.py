@@ -343,12 +343,20 @@ class MarginNeedObject(NeedObject):
     rows_equivalent: int
 
 
+class DetectNeedObject(NeedObject):
+    """How many rows it takes to see a difference."""
+
+    difference: float
+    detectable: float
+    rows_needed: int
+
+
 class PlanObject(TypedDict):
     """A report of `calcli plan`."""
 
     files: list[str]
     paired: bool
-    needs: list[WidthNeedObject | MarginNeedObject]
+    needs: list[WidthNeedObject | MarginNeedObject | DetectNeedObject]
 
 
 class FileObject(TypedDict):

@@ -9,7 +9,7 @@ from typing import Any
 from calcli.core.estimators.intervals import level_percent
 from calcli.core.estimators.power import POWER, Power
 from calcli.core.language.text import counted, number
-from calcli.report.objects import MarginNeedObject, NeedObject, PlanObject, WidthNeedObject
+from calcli.report.objects import DetectNeedObject, MarginNeedObject, NeedObject, PlanObject, WidthNeedObject
 from calcli.report.shown import Column, Shown, TextTable
 
 
@@ -27,12 +27,21 @@ class Need:
         The half-width that is wanted, or the margin of the difference.
     power
         What today's rows tell.
+    now
+        Half the width of today's interval, if a judge's verdicts make it narrower than labels alone.
+    labels
+        How many labels are enough with these verdicts; None if not even all.
+    seen
+        Whether the width is a difference that is to be seen.
     """
 
     metric: str
     value: float
     width: float
     power: Power
+    now: float | None = None
+    labels: int | None = None
+    seen: bool = False
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -61,16 +70,32 @@ class PlanReport(Shown):
         power = self.needs[0].power
         rows, level = counted(power.rows, "row"), level_percent(power.level)
         cells: list[tuple[str, ...]]
-        if len(self.names) == 1:
+        if self.needs[0].seen:
+            heads = ["value", "detectable now", "difference", "rows needed"]
+            cells = [
+                (n.metric, *map(number, (n.value, n.power.detectable, n.width)), f"{_seen(n):,}")
+                for n in self.needs
+            ]
+            notes = [
+                f"From {rows}. With the rows shown, so large a true difference on the same rows is proven in "
+                f"{POWER:.0%} of cases, at {level}, two-sided."
+            ]
+        elif len(self.names) == 1:
             heads = ["value", f"± now ({level})", "± wanted", "rows needed"]
             cells = [
-                (n.metric, number(n.value), number(n.power.half_width), number(n.width), f"{_known(n):,}")
+                (n.metric, *map(number, (n.value, n.now or n.power.half_width, n.width)), f"{_known(n):,}")
                 for n in self.needs
             ]
             notes = [
                 f"With so many rows like the {rows} of {self.names[0]}, {POWER:.0%} of the intervals are "
                 "as narrow as wanted."
             ]
+            if self.needs[0].now is not None:
+                alone = f"Labels alone: {self.needs[0].power.known_within(self.needs[0].width):,}."
+                notes = ["Rows needed are labels in all, with the verdicts on these rows; about ±35%.", alone]
+                notes += ["No number of labels is enough: add rows with verdicts."] * (
+                    not self.needs[0].labels
+                )
         else:
             heads = ["old value", "detectable now", "margin", "rows: not worse", "rows: equivalent"]
             cells = [
@@ -101,7 +126,7 @@ class PlanReport(Shown):
         """Yield a record for every metric."""
         yield from (dict(self._need(need)) for need in self.needs)
 
-    def _need(self, need: Need) -> WidthNeedObject | MarginNeedObject:
+    def _need(self, need: Need) -> WidthNeedObject | MarginNeedObject | DetectNeedObject:
         power = need.power
         document: NeedObject = {
             "metric": need.metric,
@@ -109,6 +134,13 @@ class PlanReport(Shown):
             "rows": power.rows,
             "level": power.level,
         }
+        if need.seen:
+            return {
+                **document,
+                "difference": need.width,
+                "detectable": power.detectable,
+                "rows_needed": _seen(need),
+            }
         if len(self.names) == 1:
             return {**document, "half_width": need.width, "rows_for_width": _known(need)}
         return {
@@ -120,5 +152,10 @@ class PlanReport(Shown):
         }
 
 
+def _seen(need: Need) -> int:
+    return need.power.detecting(need.width)
+
+
 def _known(need: Need) -> int:
-    return need.power.known_within(need.width)
+    known = need.power.known_within(need.width)
+    return known if need.labels is None else min(need.labels, known)

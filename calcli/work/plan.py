@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from calcli.core.comparing.comparison import measured_systems, parse_margins
+from calcli.core.comparing.comparison import measured_systems, parse_margins, usually_compared
 from calcli.core.data.predictions import Predictions
 from calcli.core.data.units import require_clusters
 from calcli.core.estimators.evidence import Margin
 from calcli.core.estimators.intervals import Interval, Spread
 from calcli.core.estimators.power import Power, Units
 from calcli.core.evaluating.metrics.ranking import Ranking
+from calcli.core.evaluating.metrics.scores import few_labels
 from calcli.core.language.declaring import documented
 from calcli.core.language.errors import InputError, UsageError, naming
 from calcli.core.language.expressions import parse_metric
@@ -26,7 +28,8 @@ from calcli.report.plan import Need, PlanReport
 from calcli.work.compare import compare, compare_files
 from calcli.work.read import labelled
 
-EITHER = "plan takes an old and a new file with a margin, or one file with a half-width"
+EITHER = "plan takes an old and a new file with a margin, one with a half-width, or either with a detect"
+CORRELATIONS = (0.2, 0.8)  # of two systems on the same rows, where only one is known
 
 
 @documented(Settings)
@@ -36,8 +39,9 @@ def plan(
     new: Any = None,
     *,
     margins: Mapping[str, float | str] | None = None,
-    metric: str = "log_loss",
+    metric: str | None = None,
     half_width: float | str | None = None,
+    detect: float | str | None = None,
     **settings: Any,
 ) -> PlanReport:
     """Say how many rows a comparison needs, or an interval, before more are labelled.
@@ -51,10 +55,12 @@ def plan(
     {PairSettings}
     margins : mapping of str to float or str, optional
         Differences that do not matter, by metric expression: above 0, or a percentage of the old value, "1%".
-    metric : str
-        Of the interval, where there is no new system.
+    metric : str, optional
+        Of the interval or the difference; by default log_loss, of outcomes accuracy.
     half_width : float or str, optional
-        Of its interval, likewise.
+        Of its interval, where there is no new system.
+    detect : float or str, optional
+        A difference to be seen, in place of margins.
     {Settings}
 
     Returns
@@ -69,14 +75,15 @@ def plan(
     UsageError
         If an option is unknown or does not fit.
     """
-    if new is None:
-        if margins or half_width is None:
-            raise UsageError(EITHER)
-        return _of_one(labelled(data, "data"), settings_of(settings), metric, str(half_width))
-    if not margins or half_width is not None:
+    asked = [bool(margins), half_width is not None, detect is not None]
+    if sum(asked) != 1 or asked[0 if new is None else 1]:
         raise UsageError(EITHER)
-    compare_settings = {"metrics": ",".join(margins), "draws": 0, **settings}
-    return _of_two(compare(data, new, margins=margins, **compare_settings))  # type: ignore[arg-type]
+    old = labelled(data, "data")
+    name = metric or usually_compared(old)[0]
+    if new is None:
+        return _of_one(old, settings_of(settings), name, half_width, detect)
+    compare_settings = {"metrics": ",".join(margins or [name]), "draws": 0, **settings}
+    return _of_two(compare(old, new, margins=margins, **compare_settings), name, detect)  # type: ignore[arg-type]
 
 
 def plan_files(
@@ -86,41 +93,56 @@ def plan_files(
     pairing: PairSettings,
     *,
     margins: Sequence[str] = (),
-    metric: str = "log_loss",
+    metric: str | None = None,
     half_width: str | None = None,
+    detect: str | None = None,
 ) -> PlanReport:
     """Plan with files; otherwise as `plan`."""
     files = files_of_systems(files, options)
-    if len(files) != (1 if half_width else 2) or bool(margins) == bool(half_width):
-        raise UsageError(f"{EITHER}: calcli plan OLD NEW --margin log_loss=1%, or FILE --half-width 0.01")
-    if half_width:
-        return _of_one(read(files[0], options), settings, metric, half_width)
+    asked = [bool(margins), half_width is not None, detect is not None]
+    if sum(asked) != 1 or len(files) not in ((2,), (1,), (1, 2))[asked.index(True)]:
+        raise UsageError(
+            f"{EITHER}: calcli plan OLD NEW --margin log_loss=1%, FILE --half-width 0.01, OLD NEW --detect 0.1"
+        )
+    old = read(files[0], options)
+    name = metric or usually_compared(old)[0]
+    if len(files) == 1:
+        return _of_one(old, settings, name, half_width, detect)
     with naming("--margin"):
-        names = tuple(parse_margins(margins))
+        names = tuple(parse_margins(margins)) or (name,)
     compare_settings = replace(settings, metrics=names, draws=0)
     report = compare_files(files, options, compare_settings, pairing, margins=margins)
-    return _of_two(report)
+    return _of_two(report, name, detect)
 
 
-def _of_two(report: ComparisonReport) -> PlanReport:
+def _of_two(report: ComparisonReport, metric: str, detect: float | str | None) -> PlanReport:
     (overall, *_) = report.comparisons
     needs = [
-        Need(name, d.baseline, d.margin, _known(d.power, name, d.no_interval))
+        Need(name, d.baseline, wanted, _known(d.power, name, d.no_interval), seen=detect is not None)
         for name, d in overall.differences[0].items()
-        if d.margin
+        if (wanted := d.margin if detect is None else _width(detect, d.baseline) * (name == metric))
     ]
     return PlanReport(needs, [summary.input.path for summary in overall.summaries], report.paired)
 
 
-def _of_one(predictions: Predictions, settings: Settings, metric: str, half_width: str) -> PlanReport:
+def _width(text: float | str, value: float) -> float:
+    """Return a width of a value, from a number or a percentage of it."""
     try:
-        wanted = Margin.read(half_width)
+        wanted = Margin.read(str(text))
     except ValueError:
         wanted = Margin()
     if wanted == Margin():
-        raise UsageError(
-            f"half-width is {half_width!r}; expected a number or a percentage above 0, as in 0.01"
-        )
+        raise UsageError(f"{text!r} is no width; expected a number or a percentage above 0, as in 0.01")
+    return wanted.of(value)
+
+
+def _of_one(
+    predictions: Predictions,
+    settings: Settings,
+    metric: str,
+    half_width: float | str | None,
+    detect: float | str | None,
+) -> PlanReport:
     predictions.require_named_class()
     require_clusters(predictions, settings.cluster)
     call = parse_metric(metric, settings.defaults)
@@ -137,8 +159,25 @@ def _of_one(predictions: Predictions, settings: Settings, metric: str, half_widt
     if influences and influences.spread.enough:
         pilot = Units(influences, system.predictions.n_rows, 1)
         power = Power(influences.spread.standard_error, pilot.rows, settings.level, pilot, interval)
-    need = Need(call.text, value, wanted.of(value), _known(power, call.text, few))
-    return PlanReport([need], [predictions.provenance.path], paired=False)
+    path, wanted = predictions.provenance.path, _width(half_width or detect or 0, value)
+    if detect is None:
+        need = Need(call.text, value, wanted, _known(power, call.text, few))
+        if "p_random" in system.evaluation.estimates[str(call)].parts:
+            labelled_rows = few_labels(system.measured)
+            corrected = labelled_rows.corrected(settings.level)
+            if corrected is not None and labelled_rows.of_verdicts:
+                half = (corrected.interval.high - corrected.interval.low) / 2
+                need = replace(need, now=half, labels=labelled_rows.labels_needed(wanted, settings.level))
+        return PlanReport([need], [path], paired=False)
+    known = _known(power, call.text, few)
+    needs = [
+        Need(
+            f"{call.text}, correlation {r:g}", value, wanted, replace(known, standard_error=error), seen=True
+        )
+        for r in CORRELATIONS
+        if (error := known.standard_error * math.sqrt(2 * (1 - r)))
+    ]
+    return PlanReport(needs, [path], paired=True)
 
 
 def _known(power: Power | None, metric: str, why: str) -> Power:

@@ -97,6 +97,18 @@ class Power:
         """Return the rows by which a true difference of 0 is proven to be within a margin on both sides."""
         return self._proving((1 + POWER) / 2, margin, sides=2)
 
+    def detecting(self, difference: float) -> int:
+        """Return the rows by which a true difference is proven to be one, whichever way it goes."""
+        rows, redraws = self._rows(self._within(POWER), difference), self.redraws
+        if not isinstance(redraws, Shares) or not redraws.pilot.paired or redraws.carried(rows) >= CARRIED:
+            return rows
+        tail = (1 - self.level) / 2
+
+        def share(number: int) -> float:
+            return float(redraws.proven(number, 0.0, tail, difference)[0].mean())
+
+        return rows_needed(rows, share, self._within)
+
     def known_within(self, half_width: float) -> int:
         """Return the rows by which an interval has half a width, by the formula or in most redraws."""
         rows, redraws, interval = self._rows(self._within(0.5), half_width), self.redraws, self.interval
@@ -212,15 +224,18 @@ class Shares:
         misses = math.inf if pilot.paired else pilot.of_gained + pilot.of_lost - hits
         return min(hits, misses) * min(1.0, rows / self.rows)
 
-    def proven(self, rows: int, margin: float, tail: float) -> NDArray[np.bool_]:
-        """Return whether samples prove the candidate no worse by a margin, and no better, (2, redraws)."""
+    def proven(self, rows: int, margin: float, tail: float, truth: float = 0.0) -> NDArray[np.bool_]:
+        """Return whether samples prove the candidate no worse by a margin, and no better, (2, redraws).
+
+        The true difference is `truth`, of paired shares in favour of what is proven.
+        """
         pilot, rng = self.pilot, generator(0, Stream.POWER)
         hits = pilot.gained + pilot.lost
         of_base = max(1, round(rows * pilot.of_lost / pilot.of_gained))
         if pilot.paired:
             share = rng.beta(hits + UNSEEN, pilot.of_gained - hits + UNSEEN, REDRAWS)
             unlike = rng.binomial(rows, share)
-            gained = rng.binomial(unlike, 0.5)
+            gained = rng.binomial(unlike, np.minimum(0.5 - self.sign * truth / share / 2, 1.0))
             lost, of_base = unlike - gained, rows
         else:
             share = rng.beta(hits + UNSEEN, pilot.of_gained + pilot.of_lost - hits + UNSEEN, REDRAWS)
