@@ -78,7 +78,7 @@ def _read(result: Result) -> str:
     if read.outcomes:
         quality = {"outcomes": f"{percent(result.accuracy)} right", "grades": "grades", "predictions": size}
         rows = read.questions or counted(read.rows, "row")
-        if read.judge:
+        if read.judge and read.unlabelled:
             every = read.questions or counted(read.rows + read.unlabelled, "row")
             labels = f"{counted(read.rows, 'label')} in {some(read.taken)}"
             return f"{place}: {every}, verdicts of {read.judge}, {labels}; no probabilities"
@@ -94,7 +94,7 @@ def _read(result: Result) -> str:
 def _verdicts(result: Result) -> Iterator[str]:
     yield from (f"Doubt: {doubt}." for doubt in result.input.doubts)
     yield from proxy_sentences(result)
-    if result.input.outcomes and not result.input.judge:
+    if result.input.outcomes and not result.input.unlabelled:
         yield NO_PROBABILITIES
     if result.mixed:
         yield f"{counted(len(result.mixed), 'question')} are right in some epochs only."

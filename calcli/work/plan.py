@@ -28,7 +28,7 @@ from calcli.report.plan import Need, PlanReport
 from calcli.work.compare import compare, compare_files
 from calcli.work.read import labelled
 
-EITHER = "plan takes an old and a new file with a margin, one with a half-width, or either with a detect"
+EITHER = "plan takes an old and a new file with a margin, one with a half-width, or either with detect"
 CORRELATIONS = (0.2, 0.8)  # of two systems on the same rows, where only one is known
 
 
@@ -102,7 +102,7 @@ def plan_files(
     asked = [bool(margins), half_width is not None, detect is not None]
     if sum(asked) != 1 or len(files) not in ((2,), (1,), (1, 2))[asked.index(True)]:
         raise UsageError(
-            f"{EITHER}: calcli plan OLD NEW --margin log_loss=1%, FILE --half-width 0.01, OLD NEW --detect 0.1"
+            f"{EITHER}: calcli plan OLD NEW --margin log_loss=1%, OLD --half-width 0.01, OLD NEW --detect 0.1"
         )
     old = read(files[0], options)
     name = metric or usually_compared(old)[0]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from calcli.core.data.predictions import Predictions
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import Measure, parse_metric
@@ -63,6 +65,11 @@ def default_metrics(
     return _of_outcomes(predictions, settings), []
 
 
+def are_grades(classes: Sequence[str]) -> bool:
+    """Tell whether more than two classes are numbers, as a judge's grades are."""
+    return len(classes) > 2 and all(name.isdigit() for name in classes)
+
+
 def _of_probabilities(predictions: Predictions, settings: Settings | None) -> tuple[list[str], list[str]]:
     rows, classes = predictions.scores.shape
     sampled = not predictions.has_rows or is_sampled(predictions, settings or Settings())
@@ -101,6 +108,8 @@ def _of_outcomes(predictions: Predictions, settings: Settings | None) -> list[st
     if predictions.of_answers:
         return ["mean_score" if predictions.provenance.outcomes == "grades" else "accuracy"]
     names = ["accuracy", "kappa", "mcc", "balanced_accuracy"]
+    if predictions.provenance.judge and are_grades(predictions.classes):
+        names = ["accuracy", "kappa:weights=quadratic", "mean_difference", *names[1:]]
     if predictions.n_classes == 2:
         names += ["precision", "recall", "specificity", "f1"]
     for cost in settings.costs if settings and settings.decision_column else ():

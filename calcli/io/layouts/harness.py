@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from calcli.core.language.errors import InputError
 from calcli.core.language.expressions import option_names
+from calcli.io.layouts.logs import plain_fields
 from calcli.io.layouts.unpack import Head, Unpacked
 from calcli.io.options import ReadOptions
 from calcli.io.places.faults import column_of
@@ -56,6 +57,7 @@ def harness_table(records: Sequence[Mapping[str, Any]], name: str) -> Any:
         for record, ll in zip(records, likelihoods, strict=True)
     ]
     targets = _targets(records, likelihoods, name)
+    records = [{**plain_fields(record, "doc"), **record} for record in records]
     plain = [
         head
         for head, value in records[0].items()

@@ -91,7 +91,7 @@ def _inspect(samples: Sequence[Mapping[str, Any]]) -> list[Row]:
 
 def _of_inspect(sample: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     yield from ((key, str(sample[key])) for key in ("id", "epoch") if key in sample)
-    yield from ((f"metadata_{key}", v) for key, v in (sample.get("metadata") or {}).items() if _plain(v))
+    yield from plain_fields(sample, "metadata").items()
     if error := sample.get("error"):
         yield "error", str(error.get("message") if isinstance(error, dict) else error)
     for name, score in (sample.get("scores") or {}).items():
@@ -114,7 +114,8 @@ def _harness(records: Sequence[Mapping[str, Any]]) -> list[Row]:
         key = str(record["doc_id"])
         if any(score in rows.get(key, {}) for score in values):
             key = f"{key}/{n}"  # the same document again
-        rows.setdefault(key, {"doc_id": str(record["doc_id"])}).update(values)
+        row = {"doc_id": str(record["doc_id"]), **plain_fields(record, "doc")}
+        rows.setdefault(key, row).update(values)
     return list(rows.values())
 
 
@@ -131,7 +132,7 @@ def _promptfoo(records: Sequence[Mapping[str, Any]]) -> list[Row]:
     for n, record in enumerate(records):
         test, name_of_system = str(record.get("testIdx", n)), system(record)
         time = times[name_of_system, test] = times.get((name_of_system, test), -1) + 1
-        row = rows.setdefault((test, time), {"test_idx": test})
+        row = rows.setdefault((test, time), {"test_idx": test, **plain_fields(record, "vars")})
         if several:
             row[f"{SCORE}{name_of_system}"] = record.get("success")
             continue
@@ -178,6 +179,13 @@ def _batch(records: Sequence[Mapping[str, Any]]) -> list[Row]:
         row | {f"logprob_{token}": top[token] for token in sorted(common)}
         for row, top in zip(rows, options, strict=True)
     ]
+
+
+def plain_fields(record: Mapping[str, Any], name: str) -> Row:
+    """Return texts and numbers of an object within a record, as columns such as metadata_category."""
+    inner = record.get(name)
+    fields = inner.items() if isinstance(inner, dict) else ()
+    return {f"{name}_{key}": value for key, value in fields if _plain(value)}
 
 
 def _plain(value: Any) -> bool:

@@ -138,8 +138,12 @@ def _refuse_probabilities(table: Table, name: str, label: str) -> None:
 
 def _is_graded(table: Table, name: str, label: str | None, scale: float | None) -> bool:
     """Tell whether a column holds grades, not predictions: by name, a scale, or values unlike the labels."""
-    graded = is_called("outcome", name) or scale is not None or not (label and _shares(table, name, label))
-    return graded and _holds_grades(table, name, scale or 1.0)
+    shared = bool(label) and _shares(table, name, str(label))
+    if shared and is_called("judge", name) and is_called("human", str(label)):
+        return False
+    graded = is_called("outcome", name) or scale is not None or not shared
+    numbers = not shared and column_values(table, name).dtype.kind in "iuf"
+    return graded and (numbers or _holds_grades(table, name, scale or 1.0))
 
 
 def _holds_grades(table: Table, name: str, scale: float = 1.0) -> bool:
@@ -286,6 +290,7 @@ def predicted(table: Table, name: str, label: str, options: ReadOptions) -> Sour
         labels_from=f'column "{label}"',
         notes=notes,
         outcomes="predictions",
+        judge=name if is_called("judge", name) else "",
         questions=repeated,
         identity=identity,
     )

@@ -97,6 +97,37 @@ class Kappa(OfConfusion):
 
 
 @metric(
+    "mean_difference", "Predicted - label", direction="zero", range="-inf to inf", unit="grades",
+    needs_probabilities=False, needs_classes="compares predicted classes with the labels",
+)  # fmt: skip
+class MeanDifference(Scored):
+    """mean of predicted class minus label, which are numbers such as grades: above 0, a judge is lenient
+
+    Formula: mean of predicted - label
+    Misses: differences of opposite sign cancel; kappa:weights=quadratic adds them up
+    """
+
+    def score(self, predictions: Predictions, settings: Settings) -> Score:
+        """Return it.
+
+        Raises
+        ------
+        UsageError
+            If a class is no number.
+        """
+        try:
+            grades = np.array(predictions.classes).astype(np.float64)
+        except ValueError:
+            raise UsageError(f"{self} is for classes that are numbers, such as grades from 1 to 5") from None
+        span = float(np.ptp(grades))
+
+        def difference(block: Block) -> Array:
+            return np.asarray(grades[_predicted(block)] - grades[block.labels.astype(np.intp)])
+
+        return Score({str(self): difference}, itemgetter(str(self)), ends=(-span, span))
+
+
+@metric(
     "mcc", "MCC", abbreviation_of="Matthews correlation coefficient", direction="higher", range="-1 to 1",
     unit="ratio", needs_probabilities=False, needs_classes="compares predicted classes with the labels",
 )  # fmt: skip
