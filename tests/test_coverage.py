@@ -15,6 +15,7 @@ from tests.benchmarks import (
     accidents,
     choices,
     comparisons,
+    labelled,
     ordered,
     plans,
     promises,
@@ -181,6 +182,18 @@ def test_the_guide_shows_how_often_plans_are_enough():
     for name, cell in study.found["cells"].items():
         planned, held = plans.proven(cell)
         assert stats.binomtest(held, planned, 0.75, "less").pvalue > 0.01, name
+
+
+def test_the_guide_shows_that_intervals_by_few_labels_hold():
+    study, text = labelled.Results(), labelled.PAGE.read_text(encoding="utf-8")
+    assert labelled.refreshed(text, study) == text
+    for cells in (study.found["verdicts"], study.found["numbers"]):
+        for name, cell in cells.items():
+            assert stats.binomtest(cell["missed"], cell["sets"], 0.07, "greater").pvalue > 0.01, name
+            assert cell["width"] <= 1.02, name
+    for name, cell in study.found["plans"].items():
+        assert stats.binomtest(cell["shown"], cell["sets"], 0.75, "less").pvalue > 0.01, name
+        assert stats.binomtest(cell["shown"], cell["sets"], 0.9, "greater").pvalue > 0.01, name
 
 
 def test_no_interval_misses_and_no_test_rejects_more_often_than_is_promised():

@@ -432,7 +432,8 @@ def _result(result: Result, results: Sequence[Result]) -> ResultObject:
 def input_object(summary: Input) -> dict[str, Any]:
     """Return what was read as JSON values, with the hash of its files."""
     document = {name: value for name, value in asdict(summary).items() if name not in INPUT.without}
-    return document | {"considered": considered_objects(summary), "sha256": sha256(summary.files)}
+    few = {"judge": summary.judge, "unlabelled": summary.unlabelled} if summary.unlabelled else {}
+    return document | {"considered": considered_objects(summary), "sha256": sha256(summary.files)} | few
 
 
 def _estimate(estimate: Estimate) -> EstimateObject:

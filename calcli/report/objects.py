@@ -103,9 +103,12 @@ class OriginObject(TypedDict):
 
     considered: list[ConsideredObject]
     sha256: str | None
+    judge: NotRequired[str]
+    unlabelled: NotRequired[int]
 
 
-INPUT = Fields(Input, ("considered", "chosen", "sampled_from", "by_ranking", "repeats"), (OriginObject,))
+LEFT_OUT = ("considered", "chosen", "sampled_from", "by_ranking", "repeats", "judge", "unlabelled")
+INPUT = Fields(Input, LEFT_OUT, (OriginObject,))
 CLASS = Fields(ClassRow, ("if_calibrated",), (TestObject, CorrectedObject))
 ESTIMATE = Fields(EstimateObject, (), (TestObject, IntervalObject))
 
@@ -123,7 +126,7 @@ class ResultObject(TypedDict):
     operating_points: list[Annotated[Any, OperatingPoint]]
     per_class: list[Annotated[Any, CLASS]]
     reliability: list[Annotated[Any, ReliabilityBin]]
-    mixed: list[str]
+    mixed: NotRequired[list[str]]
     warnings: list[Annotated[Any, Warning]]
     worst_slices: dict[str, str]
     slices_ranked_by: str | None

@@ -9,7 +9,7 @@ from typing import Any
 
 from calcli.core.comparing.comparison import measured_systems, parse_margins, usually_compared
 from calcli.core.data.predictions import Predictions
-from calcli.core.data.units import require_clusters
+from calcli.core.data.units import clusters_of, require_clusters
 from calcli.core.estimators.evidence import Margin
 from calcli.core.estimators.intervals import Interval, Spread
 from calcli.core.estimators.power import Power, Units
@@ -28,7 +28,10 @@ from calcli.report.plan import Need, PlanReport
 from calcli.work.compare import compare, compare_files
 from calcli.work.read import labelled
 
-EITHER = "plan takes an old and a new file with a margin, one with a half-width, or either with detect"
+EITHER = (
+    "plan takes one thing: calcli plan OLD NEW --margin log_loss=1%, calcli plan FILE --half-width 0.01, or "
+    "calcli plan OLD [NEW] --detect 0.02"
+)
 CORRELATIONS = (0.2, 0.8)  # of two systems on the same rows, where only one is known
 
 
@@ -75,15 +78,20 @@ def plan(
     UsageError
         If an option is unknown or does not fit.
     """
-    asked = [bool(margins), half_width is not None, detect is not None]
-    if sum(asked) != 1 or asked[0 if new is None else 1]:
-        raise UsageError(EITHER)
+    _require_one(1 if new is None else 2, margins, half_width, detect)
     old = labelled(data, "data")
     name = metric or usually_compared(old)[0]
     if new is None:
         return _of_one(old, settings_of(settings), name, half_width, detect)
     compare_settings = {"metrics": ",".join(margins or [name]), "draws": 0, **settings}
     return _of_two(compare(old, new, margins=margins, **compare_settings), name, detect)  # type: ignore[arg-type]
+
+
+def _require_one(files: int, margins: Any, half_width: Any, detect: Any) -> None:
+    """Raise a UsageError unless one thing is asked for, of as many files as it is about."""
+    asked = [bool(margins), half_width is not None, detect is not None]
+    if sum(asked) != 1 or files not in ((2,), (1,), (1, 2))[asked.index(True)]:
+        raise UsageError(EITHER)
 
 
 def plan_files(
@@ -99,11 +107,7 @@ def plan_files(
 ) -> PlanReport:
     """Plan with files; otherwise as `plan`."""
     files = files_of_systems(files, options)
-    asked = [bool(margins), half_width is not None, detect is not None]
-    if sum(asked) != 1 or len(files) not in ((2,), (1,), (1, 2))[asked.index(True)]:
-        raise UsageError(
-            f"{EITHER}: calcli plan OLD NEW --margin log_loss=1%, OLD --half-width 0.01, OLD NEW --detect 0.1"
-        )
+    _require_one(len(files), margins, half_width, detect)
     old = read(files[0], options)
     name = metric or usually_compared(old)[0]
     if len(files) == 1:
@@ -144,6 +148,7 @@ def _of_one(
     detect: float | str | None,
 ) -> PlanReport:
     predictions.require_named_class()
+    settings = replace(settings, cluster=clusters_of(predictions, settings.cluster))
     require_clusters(predictions, settings.cluster)
     call = parse_metric(metric, settings.defaults)
     (system,) = measured_systems([predictions], replace(settings, metrics=(metric,), draws=0))
@@ -159,25 +164,22 @@ def _of_one(
     if influences and influences.spread.enough:
         pilot = Units(influences, system.predictions.n_rows, 1)
         power = Power(influences.spread.standard_error, pilot.rows, settings.level, pilot, interval)
-    path, wanted = predictions.provenance.path, _width(half_width or detect or 0, value)
-    if detect is None:
-        need = Need(call.text, value, wanted, _known(power, call.text, few))
-        if "p_random" in system.evaluation.estimates[str(call)].parts:
-            labelled_rows = few_labels(system.measured)
-            corrected = labelled_rows.corrected(settings.level)
-            if corrected is not None and labelled_rows.of_verdicts:
-                half = (corrected.interval.high - corrected.interval.low) / 2
-                need = replace(need, now=half, labels=labelled_rows.labels_needed(wanted, settings.level))
-        return PlanReport([need], [path], paired=False)
-    known = _known(power, call.text, few)
-    needs = [
-        Need(
-            f"{call.text}, correlation {r:g}", value, wanted, replace(known, standard_error=error), seen=True
-        )
-        for r in CORRELATIONS
-        if (error := known.standard_error * math.sqrt(2 * (1 - r)))
-    ]
-    return PlanReport(needs, [path], paired=True)
+    known, wanted = _known(power, call.text, few), _width(half_width or detect or 0, value)
+    needs = [Need(call.text, value, wanted, known)]
+    if detect is not None:
+        errors = {r: known.standard_error * math.sqrt(2 * (1 - r)) for r in CORRELATIONS}
+        needs = [
+            Need(
+                f"{call.text}, correlation {r:g}", value, wanted, replace(known, standard_error=e), seen=True
+            )
+            for r, e in errors.items()
+        ]
+    elif "p_random" in system.evaluation.estimates[str(call)].parts:
+        rows = few_labels(system.measured)
+        if rows.of_verdicts and (corrected := rows.corrected(settings.level)):
+            half = (corrected.interval.high - corrected.interval.low) / 2
+            needs = [replace(needs[0], now=half, labels=rows.labels_needed(wanted, settings.level))]
+    return PlanReport(needs, [predictions.provenance.path], paired=detect is not None)
 
 
 def _known(power: Power | None, metric: str, why: str) -> Power:

@@ -192,7 +192,7 @@ def test_epochs_with_a_confidence_are_read_and_clustered(epochs, run):
     shown = " ".join(run("evaluate", epochs[0]).out.split())
     assert "150 questions x 4 epochs, answers" in shown
     assert "right in some epochs only" in shown
-    refused = run("evaluate", epochs[0], "--metrics", "pass_at_k")
+    refused = run("evaluate", epochs[0], "--metrics", "pass_at_k:k=5")
     assert refused.status == 2
     assert "lower k" in refused.err
 

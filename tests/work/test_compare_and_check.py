@@ -83,9 +83,9 @@ def test_a_plan_says_what_the_comparison_says(capsys):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([OLD, NEW], "with a margin, or one file with a half-width"),
-        ([OLD, "--margin", "log_loss=1%"], "with a margin, or one file with a half-width"),
-        ([OLD, "--half-width", "0"], "half-width is '0'; expected a number or a percentage above 0"),
+        ([OLD, NEW], "plan takes one thing"),
+        ([OLD, "--margin", "log_loss=1%"], "plan takes one thing"),
+        ([OLD, "--half-width", "0"], "'0' is no width; expected a number or a percentage above 0"),
         ([OLD, NEW, "--margin", "ece=0.01"], "these rows do not tell how much ece varies"),
         ([OLD, "--metric", "ece", "--half-width", "1%"], "these rows do not tell how much ece varies"),
     ],

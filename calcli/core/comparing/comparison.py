@@ -551,7 +551,7 @@ def _difference(
         found_evidence = evidence(metric, pair)
     pointwise = correction.pointwise(settings.level)
     interval = found_evidence.interval(pointwise)
-    change = found_evidence.value if isinstance(found_evidence, ByProxy) else None
+    change = found_evidence.spread.value if isinstance(found_evidence, ByProxy) else None
     if interval is not None and not interval.contains(candidate - baseline if change is None else change):
         found_evidence, interval = Untested(no_interval=BIASED), None
     of = f"|rows:{'+'.join(map(str, dict.fromkeys(sampled)))}" if sampled else ""

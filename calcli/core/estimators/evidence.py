@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from calcli.core.data.arrays import Doubles, Stream, batch_sizes, generator
 from calcli.core.data.binning import Bins
 from calcli.core.estimators.calibrationerror import SIGNIFICANT, holm
-from calcli.core.estimators.fewlabels import Corrected, FewLabels
 from calcli.core.estimators.intervals import (
     Influences,
     Interval,
@@ -29,7 +28,6 @@ from calcli.core.estimators.intervals import (
 )
 
 NORMAL = NormalDist()
-USUAL, LEAST_TAIL = 0.95, 1e-9
 
 
 @dataclass(frozen=True)
@@ -388,50 +386,32 @@ class ByProxy(Evidence):
 
     Attributes
     ----------
-    few
-        Differences of outcomes and of proxies, which help.
+    spread
+        Of the difference, which need not be that of the values of both systems.
+    baseline
+        The baseline's value.
     """
 
-    few: FewLabels
+    spread: Spread
+    baseline: float
     method = "paired-by-proxy"
 
     @property
     def standard_error(self) -> float:
-        """Of the difference, from the width of its interval."""
-        interval = self.interval(USUAL)
-        return (interval.high - interval.low) / 2 / NORMAL.inv_cdf((1 + USUAL) / 2)
-
-    @property
-    def value(self) -> float:
-        """The difference, which need not be that of the values of both systems."""
-        return self._corrected(USUAL).value
+        """Of the difference."""
+        return self.spread.standard_error
 
     def interval(self, level: float) -> Interval:
         """Return the interval of the difference."""
-        return self._corrected(level).interval
+        return self.spread.interval(level)
 
     def p_value(self) -> float:
-        """Return the two-sided p-value: 1 - level of the widest interval without 0."""
-        return 2 * min(self._p_above(0), self._p_above(0, side=-1))
+        """Return the two-sided p-value, which belongs to the interval."""
+        return 2 * min(self.spread.p_above(0), self.spread.p_below(0))
 
     def _p(self, sign: int, margin: Margin, *, worse: bool) -> float:
-        return self._p_above(sign * margin.absolute, side=1 if worse == (sign > 0) else -1)
-
-    def _p_above(self, limit: float, side: int = 1) -> float:
-        """Return the p-value of lying at or below a limit, or, of side -1, at or above it."""
-
-        def excess(tail: float, side: int) -> float:
-            interval = self.interval(1 - 2 * tail)
-            return interval.low - limit if side > 0 else limit - interval.high
-
-        if side * (self.value - limit) < 0:
-            return 1 - root(lambda tail: excess(tail, -side), LEAST_TAIL, 0.5)
-        return root(lambda tail: excess(tail, side), LEAST_TAIL, 0.5)
-
-    def _corrected(self, level: float) -> Corrected:
-        corrected = self.few.corrected(level, always=True)
-        assert corrected is not None
-        return corrected
+        limit = sign * margin.of(self.baseline)
+        return self.spread.p_above(limit) if worse == (sign > 0) else self.spread.p_below(limit)
 
 
 @dataclass(frozen=True)

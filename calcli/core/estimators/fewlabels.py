@@ -115,14 +115,15 @@ class FewLabels:
         level
             Of the interval.
         always
-            Whether the proxy is used though it may not help.
+            Whether verdicts are used though they may not help.
         """
-        if not (always or self.helps):
-            return None
-        if self.of_verdicts:
+        if self.of_verdicts and (always or self.helps):
             passes, (hits, of) = float(self.proxy.sum() + self.others.sum()), self.by_verdict()
             return post_stratified(passes, len(self.proxy) + len(self.others), hits, of, level)
-        return self._by_regression(level, always=always)
+        if (spread := self.regression(level)) is None:
+            return None
+        interval = spread.interval(level).within(Interval(*self.ends, level))
+        return Corrected(spread.value, interval, "proxy" if spread.cubes else "proxy and unseen")
 
     def by_verdict(self) -> tuple[Doubles, Doubles]:
         """Return the (2,) sums of outcomes, and numbers, of labelled rows that fail and that pass."""
@@ -130,7 +131,16 @@ class FewLabels:
         hits, of = (np.bincount(passed, values, 2) for values in (self.outcome, np.ones(len(passed))))
         return hits.astype(np.float64), of.astype(np.float64)
 
-    def _by_regression(self, level: float, *, always: bool) -> Corrected | None:
+    def regression(self, level: float) -> Spread | None:
+        """Return the spread of the mean by a regression on the proxy; None if labels alone tell as much.
+
+        Parameters
+        ----------
+        level
+            Of the intervals that are compared.
+        """
+        if not self.helps:
+            return None
         n, every = len(self.outcome), np.concatenate([self.proxy, self.others])
         outcome, proxy, k = self.outcome - self.outcome.mean(), self.proxy - self.proxy.mean(), self.number
         squares = float(proxy @ proxy)
@@ -150,13 +160,11 @@ class FewLabels:
             terms = of_labels**2 / (size - 1) + of_others**2 / max(_size(away) - 1, 1)
             freedom, unseen = (of_labels + of_others) ** 2 / terms, 0.0
         reach = t_quantile((1 + level) / 2, freedom) * math.sqrt(of_labels + of_others + unseen)
-        if not always and reach >= t_quantile((1 + level) / 2, k - 1) * math.sqrt((alone**2).sum()):
+        if reach >= t_quantile((1 + level) / 2, k - 1) * math.sqrt((alone**2).sum()):
             return None
         parts, shrunk = residuals + away, 1 - 1 / k  # as leverages are taken off already
         squares, cubes = float((parts**2).sum()) + unseen, 0.0 if unseen else float((parts**3).sum())
-        spread = Spread(value, k, squares * shrunk, cubes * shrunk**1.5, 0.0)
-        interval = spread.interval(level, max(freedom, 1.0)).within(Interval(*self.ends, level))
-        return Corrected(value, interval, "proxy and unseen" if unseen else "proxy")
+        return Spread(value, k, squares * shrunk, cubes * shrunk**1.5, 0.0, known=max(freedom, 1.0))
 
     def drawn_alike(self) -> float:
         """Return the p-value of labelled rows that are a random sample of all, as far as the proxy tells.

@@ -285,6 +285,8 @@ class Spread:
         The most that an observation can bring which was not seen; 0 where that is not known.
     scarce
         What `fewest` counts, such as "error"; empty where that is no word of the user's.
+    known
+        Degrees of freedom; 0 where the effective number of observations tells them.
     """
 
     value: float
@@ -297,6 +299,7 @@ class Spread:
     fewest: float = math.inf
     unseen: float = 0.0
     scarce: str = ""
+    known: float = 0.0
 
     @property
     def standard_error(self) -> float:
@@ -334,8 +337,8 @@ class Spread:
 
     @property
     def freedom(self) -> float:
-        """Degrees of freedom: the effective number of observations less one."""
-        return max(1.0, self.carried - 1)
+        """Degrees of freedom: the effective number of observations less one, unless they are known."""
+        return self.known or max(1.0, self.carried - 1)
 
     def judged(
         self, level: float, unit: str = "row", bounded: Interval | None = None
@@ -353,13 +356,13 @@ class Spread:
             return None, SECOND_ORDER
         return (interval, "") if interval.contains(self.value) else (None, BIASED)
 
-    def interval(self, level: float, freedom: float | None = None) -> Interval:
-        """Return the interval of an estimate, with its own degrees of freedom unless others are known.
+    def interval(self, level: float) -> Interval:
+        """Return the interval of an estimate.
 
         As in DiCiccio & Efron 1992 (ABC intervals) the ends follow the estimate where it bends, and only the
         bias that this does not explain is taken off.
         """
-        quantile = t_quantile((1 + level) / 2, freedom or self.freedom)
+        quantile = t_quantile((1 + level) / 2, self.freedom)
         centre = self.value - self.bias + self.curvature * self.standard_error**2
         steps = (-self.standard_error * self._skewed(z) for z in (quantile, -quantile))
         low, high = (centre + step + self.curvature * step**2 for step in steps)

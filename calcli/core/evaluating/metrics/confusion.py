@@ -101,24 +101,17 @@ class Kappa(OfConfusion):
     needs_probabilities=False, needs_classes="compares predicted classes with the labels",
 )  # fmt: skip
 class MeanDifference(Scored):
-    """mean of predicted class minus label, which are numbers such as grades: above 0, a judge is lenient
+    """mean of predicted class minus label, by their numbers or their order: above 0, a judge is lenient
 
     Formula: mean of predicted - label
     Misses: differences of opposite sign cancel; kappa:weights=quadratic adds them up
     """
 
     def score(self, predictions: Predictions, settings: Settings) -> Score:
-        """Return it.
-
-        Raises
-        ------
-        UsageError
-            If a class is no number.
-        """
-        try:
+        """Return it."""
+        grades = np.arange(float(predictions.n_classes))
+        if all(name.isdigit() for name in predictions.classes):
             grades = np.array(predictions.classes).astype(np.float64)
-        except ValueError:
-            raise UsageError(f"{self} is for classes that are numbers, such as grades from 1 to 5") from None
         span = float(np.ptp(grades))
 
         def difference(block: Block) -> Array:

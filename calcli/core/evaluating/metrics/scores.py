@@ -33,13 +33,13 @@ from calcli.core.evaluating.measurements import Measurements
 from calcli.core.evaluating.metrics.base import HITS, Calls, Pair, judged, signature
 from calcli.core.evaluating.results import Decision, Estimate, OfClass
 from calcli.core.language.entries import CLASSICAL, SCORE, arg, metric
-from calcli.core.language.errors import UsageError
+from calcli.core.language.errors import NeedsRows, UsageError
 from calcli.core.language.expressions import AUTO_LENS, Measure
 from calcli.core.language.metrics import ALMOST, LENS, UNIFORM
 from calcli.core.language.settings import Settings
 from calcli.core.problems.lenses import Lens, find_lens
 from calcli.core.problems.problem import pav
-from calcli.core.state.needs import Mean, Need, Pass, RowValues
+from calcli.core.state.needs import ONLY_SUMS, Mean, Need, Pass, RowValues
 from calcli.core.state.state import StatePredictions
 
 
@@ -491,8 +491,8 @@ class MeanOfRows(Scored):
             first.units,
             (-1.0, 1.0),
         )
-        enough = len(few.outcome) >= FEWEST_LABELS
-        return ByProxy(few) if enough and few.corrected(pair.settings.level) else alone
+        spread = few.regression(pair.settings.level) if len(few.outcome) >= FEWEST_LABELS else None
+        return alone if spread is None else ByProxy(spread, pair.baseline.value(self))
 
     def _has_proxy(self, measured: Measurements) -> bool:
         return "hit" in self.of_all.statistics and measured.predictions.others is not None
@@ -931,7 +931,7 @@ class Attempts(NamedTuple):
 class OfAttempts(Scored):
     """The mean over questions of a share of the choices of k of their answers."""
 
-    k: int = arg("how many answers to a question are taken", default=5, least=1)
+    k: int = arg("how many answers to a question are taken", default=1, least=1)
 
     @abstractmethod
     def of_questions(self, of: Attempts) -> Doubles:
@@ -942,11 +942,13 @@ class OfAttempts(Scored):
 
         Raises
         ------
+        NeedsRows
+            If the rows are gone.
         UsageError
-            If these are no answers, or a question has fewer than k.
+            If a question has fewer answers than k.
         """
-        if not predictions.of_answers or not predictions.has_rows:
-            raise UsageError(f"{self} is for questions with answers, right or wrong, in rows")
+        if not predictions.has_rows:
+            raise NeedsRows(ONLY_SUMS)
         attempts = Attempts.of(predictions)
         if (few := attempts.times < self.k).any():
             fewest = f"{np.count_nonzero(few):,} of {len(few):,} rows are of questions with fewer"
