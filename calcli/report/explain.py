@@ -8,13 +8,24 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from calcli.core.language.entries import Argument, Entry, FigureKind, Method, Metric, Tier, written
+from calcli.core.language.entries import (
+    Argument,
+    Entry,
+    FigureKind,
+    Method,
+    Metric,
+    Tier,
+    also_called,
+    meant,
+    other_thing,
+    plain_word,
+    written,
+)
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import AUTO_LENS, nearest_name
 from calcli.core.language.figures import FIGURES
 from calcli.core.language.methods import CHOICE, METHODS
 from calcli.core.language.metrics import METRICS
-from calcli.core.language.synonyms import also_called, meant, other_thing, plain_word
 from calcli.report.shown import Column, Shown, TextTable
 
 METRICS_TITLES: Mapping[Tier, str] = {

@@ -43,6 +43,19 @@ class Need:
     labels: int | None = None
     seen: bool = False
 
+    @property
+    def today(self) -> float:
+        """What today's rows tell: the difference that is detectable, or half the width of the interval."""
+        return self.power.detectable if self.seen else self.now or self.power.half_width
+
+    @property
+    def rows(self) -> int:
+        """The rows that are needed, or labels, where verdicts make them fewer."""
+        if self.seen:
+            return self.power.detecting(self.width)
+        known = self.power.known_within(self.width)
+        return known if self.labels is None else min(self.labels, known)
+
 
 @dataclass(frozen=True, repr=False, eq=False)
 class PlanReport(Shown):
@@ -70,32 +83,24 @@ class PlanReport(Shown):
         power = self.needs[0].power
         rows, level = counted(power.rows, "row"), level_percent(power.level)
         cells: list[tuple[str, ...]]
-        if self.needs[0].seen:
-            heads = ["value", "detectable now", "difference", "rows needed"]
-            cells = [
-                (n.metric, *map(number, (n.value, n.power.detectable, n.width)), f"{_seen(n):,}")
-                for n in self.needs
-            ]
-            notes = [
-                f"From {rows}. With the rows shown, so large a true difference on the same rows is proven in "
-                f"{POWER:.0%} of cases, at {level}, two-sided."
-            ]
-        elif len(self.names) == 1:
+        (need, *_) = self.needs
+        if need.seen or len(self.names) == 1:
+            cells = [(n.metric, *map(number, (n.value, n.today, n.width)), f"{n.rows:,}") for n in self.needs]
             heads = ["value", f"± now ({level})", "± wanted", "rows needed"]
-            cells = [
-                (n.metric, *map(number, (n.value, n.now or n.power.half_width, n.width)), f"{_known(n):,}")
-                for n in self.needs
-            ]
             notes = [
                 f"With so many rows like the {rows} of {self.names[0]}, {POWER:.0%} of the intervals are "
                 "as narrow as wanted."
             ]
-            if self.needs[0].now is not None:
-                alone = f"Labels alone: {self.needs[0].power.known_within(self.needs[0].width):,}."
+            if need.seen:
+                heads[1:3] = "detectable now", "difference"
+                notes = [
+                    f"From {rows}. With the rows shown, so large a true difference on the same rows is "
+                    f"proven in {POWER:.0%} of cases, at {level}, two-sided."
+                ]
+            if need.now is not None:
+                alone = f"Labels alone: {need.power.known_within(need.width):,}."
                 notes = ["Rows needed are labels in all, with the verdicts on these rows; about ±35%.", alone]
-                notes += ["No number of labels is enough: add rows with verdicts."] * (
-                    not self.needs[0].labels
-                )
+                notes += ["No number of labels is enough: add rows with verdicts."] * (not need.labels)
         else:
             heads = ["old value", "detectable now", "margin", "rows: not worse", "rows: equivalent"]
             cells = [
@@ -139,10 +144,10 @@ class PlanReport(Shown):
                 **document,
                 "difference": need.width,
                 "detectable": power.detectable,
-                "rows_needed": _seen(need),
+                "rows_needed": need.rows,
             }
         if len(self.names) == 1:
-            return {**document, "half_width": need.width, "rows_for_width": _known(need)}
+            return {**document, "half_width": need.width, "rows_for_width": need.rows}
         return {
             **document,
             "margin": need.width,
@@ -150,12 +155,3 @@ class PlanReport(Shown):
             "rows_not_worse": power.not_worse(need.width),
             "rows_equivalent": power.equivalent(need.width),
         }
-
-
-def _seen(need: Need) -> int:
-    return need.power.detecting(need.width)
-
-
-def _known(need: Need) -> int:
-    known = need.power.known_within(need.width)
-    return known if need.labels is None else min(need.labels, known)

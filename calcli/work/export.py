@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from importlib import import_module
+from importlib.resources import files
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -40,80 +42,10 @@ WORDS = {
     "python": Words("math.log({1} if {0} < {1} else {0})", "math.exp", " or "),
     "c": Words("log({0} < {1} ? {1} : {0})", "exp", " || "),
 }
-SOFTMAX = {
-    "python": '''import math
-
-
-def calibrate(p):
-    """Return the recalibrated probabilities of {classes}."""
-    x = [math.log({floor} if one < {floor} else one) for one in p]
-    z = [
-        {z}
-    ]
-    odds = [math.exp(one - max(z)) for one in z]
-    return [one / sum(odds) for one in odds]
-''',
-    "c": """#include <math.h>
-
-/* The recalibrated probabilities of {classes}. */
-void calibrate(const double p[{count}], double out[{count}]) {{
-    double x[{count}], total = 0, top = -INFINITY;
-    for (int k = 0; k < {count}; k++) x[k] = log(p[k] < {floor} ? {floor} : p[k]);
-    const double z[] = {{
-        {z}
-    }};
-    for (int k = 0; k < {count}; k++) top = fmax(top, z[k]);
-    for (int k = 0; k < {count}; k++) total += exp(z[k] - top);
-    for (int k = 0; k < {count}; k++) out[k] = exp(z[k] - top) / total;
-}}
-""",
-}
-OF_ONE = {
-    "sql": "{value}\n",
-    "python": '''import math
-
-
-def {what}({arguments}):
-    """Return {says}."""
-    return {value}
-''',
-    "c": """#include <math.h>
-
-/* {says} */
-{type} {what}({arguments}) {{
-    return {value};
-}}
-""",
-}
-LINES = {
-    "python": '''START = ({start})
-VALUE = ({value})
-SLOPE = ({slope})
-
-
-def calibrate(p):
-    """Return {says}."""
-    low, high = 0, len(START)
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if p >= START[middle] else (low, middle)
-    return VALUE[low] + (p - START[low]) * SLOPE[low]
-''',
-    "c": """static const double START[] = {{{start}}};
-static const double VALUE[] = {{{value}}};
-static const double SLOPE[] = {{{slope}}};
-
-/* {says} */
-double calibrate(double p) {{
-    int low = 0, high = sizeof START / sizeof *START;
-    while (high - low > 1) {{
-        int middle = (low + high) / 2;
-        if (p >= START[middle]) low = middle; else high = middle;
-    }}
-    return VALUE[low] + (p - START[low]) * SLOPE[low];
-}}
-""",
-}
+_TEMPLATES = tomllib.loads(files("calcli.work").joinpath("export.toml").read_text("utf-8"))
+SOFTMAX: dict[str, str] = _TEMPLATES["softmax"]
+OF_ONE: dict[str, str] = _TEMPLATES["of_one"]
+LINES: dict[str, str] = _TEMPLATES["lines"]
 
 
 class Exported(NamedTuple):

@@ -296,7 +296,7 @@ def _named(files: Sequence[str]) -> dict[str, str]:
 
 def _fitting(names: Sequence[str], systems: int, remark: Remark) -> list[str]:
     """Return the standard figures that can show this number of systems, and remark on the others."""
-    limits = {name: FIGURES[name].most_systems or systems for name in names}
+    limits = {name: FIGURES[name].most_systems for name in names}
     for name in names:
         if systems > limits[name]:
             remark(f"the figure {name} shows at most {limits[name]} systems, not {systems}, and is left out")

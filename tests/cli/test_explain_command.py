@@ -16,13 +16,13 @@ import calcli
 from calcli.cli.explain import _options
 from calcli.cli.main import app_of
 from calcli.core.language.declaring import declared
+from calcli.core.language.entries import OTHERS, SYNONYMS
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import _typing_errors, parse_method, parse_metric
 from calcli.core.language.figures import FIGURES
 from calcli.core.language.methods import CHOICE, METHODS
 from calcli.core.language.metrics import METRICS
 from calcli.core.language.settings import Settings
-from calcli.core.language.synonyms import OTHERS, SYNONYMS
 from calcli.report.explain import Explanation
 
 

@@ -293,7 +293,10 @@ def check(predictions: Predictions, policy: Policy, baseline: Baseline | None = 
     for part in dict.fromkeys(rule.part for rule in rules_asked):
         rules = {n: rule for n, rule in enumerate(rules_asked) if rule.part == part}
         for n, outcome in _judged(predictions, part, rules, settings, baseline).items():
-            open_test = _is_test(outcome.rule) and outcome.status in ("passed", "undecided")
+            open_test = isinstance(outcome.rule.condition, NoWorse) and outcome.status in (
+                "passed",
+                "undecided",
+            )
             (tested if open_test else outcomes)[n] = outcome
     outcomes |= _corrected(tested, _one_sided(settings.level))
     path = predictions.provenance.path
@@ -398,10 +401,6 @@ def _settings(policy: Policy, tests: int) -> Settings:
 def _one_sided(level: float) -> float:
     """Return the p-value that proves: an interval of that level leaves as much on each side."""
     return (1 - level) / 2
-
-
-def _is_test(rule: Rule) -> bool:
-    return isinstance(rule.condition, NoWorse)
 
 
 class _Judge:

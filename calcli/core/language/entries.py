@@ -5,10 +5,12 @@ from __future__ import annotations
 import inspect
 import math
 import re
+import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from functools import cached_property
 from importlib import import_module
+from importlib.resources import files
 from numbers import Real
 from typing import (
     Any,
@@ -443,7 +445,7 @@ class FigureKind(Entry):
     lens
         The one-dimensional lens that it looks through whatever is asked for; "" for none.
     most_systems
-        How many systems it can show; None for any number.
+        How many systems it can show; infinity for any number.
     bins
         The bins other than equal-width ones that it can show: bins of scores, or recursive bins of vectors.
     standard
@@ -469,7 +471,7 @@ class FigureKind(Entry):
     metrics: tuple[str, ...] = ()
     one_score: bool = False
     lens: str = ""
-    most_systems: int | None = PANELS
+    most_systems: float = PANELS
     bins: Literal["scores", "vectors"] | None = None
     standard: tuple[float, float] | None = None
     of_classes: str = ""
@@ -640,3 +642,51 @@ def declared_in(package: str, *modules: str) -> list[Any]:
     every = [(home.__name__, kind) for home in homes for kind in vars(home).values()]
     return [vars(kind)["entry"] for name, kind in every
             if isinstance(kind, type) and "entry" in vars(kind) and kind.__module__ == name]  # fmt: skip
+
+
+_WORDS = tomllib.loads(files("calcli.core.language").joinpath("synonyms.toml").read_text("utf-8"))
+CALLED: dict[str, str] = _WORDS["called"]
+SYNONYMS = {word: name for name, words in CALLED.items() for word in words.split(", ")}
+OTHERS: dict[str, str] = _WORDS["others"]
+
+
+def meant(name: str, entries: Iterable[Entry]) -> str:
+    """Return the expression that is meant by a name.
+
+    Parameters
+    ----------
+    name
+        The name of an entry, its title or what its letters stand for in any spelling, or a synonym.
+    entries
+        What there is.
+
+    Returns
+    -------
+    The expression of an entry; `name` itself if none is meant.
+    """
+    entries = list(entries)
+    if any(entry.name == name for entry in entries):
+        return name
+    names = {entry.name for entry in entries}
+    meanings = {
+        plain_word(word): called for word, called in SYNONYMS.items() if called.partition(":")[0] in names
+    }
+    for entry in reversed(entries):
+        meanings |= {plain_word(words): entry.name for words in (entry.abbreviation_of, entry.title) if words}
+    meanings |= {plain_word(entry.name): entry.name for entry in entries}
+    return meanings.get(plain_word(name), name)
+
+
+def also_called(entry: Entry) -> list[str]:
+    """Return the synonyms of an entry with its usual arguments."""
+    return [word for word, called in SYNONYMS.items() if called == entry.name]
+
+
+def other_thing(name: str) -> str:
+    """Return what a word means that is not the name of one thing here; "" if it is not known."""
+    return {plain_word(word): says for word, says in OTHERS.items()}.get(plain_word(name), "")
+
+
+def plain_word(name: str) -> str:
+    """Return the letters and digits of a name, in lower case."""
+    return re.sub(r"[^a-z0-9]", "", name.lower())

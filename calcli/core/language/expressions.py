@@ -12,11 +12,20 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
-from calcli.core.language.entries import Argument, Entry, Method, Metric, MetricFamily, expressed
+from calcli.core.language.entries import (
+    Argument,
+    Entry,
+    Method,
+    Metric,
+    MetricFamily,
+    expressed,
+    meant,
+    other_thing,
+    plain_word,
+)
 from calcli.core.language.errors import UsageError
 from calcli.core.language.methods import JOINED, METHODS
 from calcli.core.language.metrics import AFFINE, AFFINE_MAPS, AS_SCORE, L1, METRICS, REGION
-from calcli.core.language.synonyms import meant, other_thing, plain_word
 
 CLASS_WISE, WORST_CLASS, TOP_WISE = "class-wise", "worst-class", "top-wise"
 WRAPS, POOLS = "calibrator=", "members="  # arguments that hold other methods

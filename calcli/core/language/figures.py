@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from importlib.resources import files
 from itertools import chain
-from math import inf
 from typing import Any
 
 from calcli.core.language.declaring import (
@@ -19,205 +20,25 @@ from calcli.core.language.declaring import (
     texts,
     whole,
 )
-from calcli.core.language.entries import TRUTH, FigureKind
+from calcli.core.language.entries import TRUTH, FigureKind, meant
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import AUTO_LENS, nearest_name
 from calcli.core.language.metrics import MOST_ROWS
-from calcli.core.language.synonyms import meant
 
-COLUMNS = 4  # panels that cannot be folded into lines
 AUTO = "auto"  # bins of equal width, or of equal mass in log-odds where scores crowd
 THINNED = 20_000  # evenly spaced rows: a line in print shows no more
 LINES = 7  # colors, and more lines or bars in one panel cannot be told apart
 
 
-FIGURES: dict[str, FigureKind] = {
-    kind.name: kind
-    for kind in [
-        FigureKind(
-            name="reliability",
-            title="Reliability diagram",
-            meaning="observed frequency against predicted probability in bins, and the distribution of the "
-            "predictions",
-            source="van de Waterlaat 2021, fig. 3.2",
-            one_score=True,
-            bins="scores",
-            standard=(2, inf),
-            of_classes="class-wise",
-            chance="draws",
-        ),
-        FigureKind(
-            name="deviation",
-            title="Deviation from calibration",
-            meaning="the gap of each bin, with a band of what chance explains",
-            source="Vaicenavicius et al. 2019, fig. 4; Broecker & Smith 2007",
-            one_score=True,
-            bins="scores",
-            standard=(2, inf),
-            chance="only",
-        ),
-        FigureKind(
-            name="class-wise",
-            title="Class-wise reliability",
-            meaning="reliability of every class, largest error first; for many classes, gaps beyond chance",
-            source="Kull et al. 2019",
-            standard=(3, inf),
-            needs_classes="needs the probability of every class",
-        ),
-        FigureKind(
-            name="ks",
-            title="Cumulative calibration",
-            meaning="cumulative score and outcome, without bins: where they differ, and by how much",
-            source="Gupta et al. 2021, fig. 1 and 2",
-            own=("knots",),
-            one_score=True,
-            standard=(2, inf),
-            footed=True,
-            chance="draws",
-        ),
-        FigureKind(
-            name="corp",
-            title="Isotonic reliability (CORP)",
-            abbreviation_of="consistent, optimally binned, reproducible, pool adjacent violators",
-            meaning="isotonic reliability curve, without bins",
-            source="Dimitriadis, Gneiting & Jordan 2021",
-            one_score=True,
-            chance="draws",
-        ),
-        FigureKind(
-            name="smooth",
-            title="Smooth reliability",
-            meaning="flexible calibration curve, without bins: a spline in log-odds with its confidence band",
-            source="Van Calster et al. 2016; Harrell 2015",
-            one_score=True,
-            chance="draws",
-        ),
-        FigureKind(
-            name="simplex",
-            title="Calibration on the simplex",
-            meaning="three or four outcomes: arrows from predicted to observed frequencies",
-            source="Vaicenavicius et al. 2019, fig. 1",
-            bins="vectors",
-            standard=(3, 3),
-            needs_classes="needs vectors of probabilities",
-        ),
-        FigureKind(
-            name="risk",
-            title="Risk curves",
-            meaning="two classes: cost of decisions at every threshold of P(class 1); areas are scores",
-            source="Ferrer & Ramos 2024, fig. 1",
-            lens="class-1",
-            metrics=("log_loss",),
-            most_systems=LINES,
-            standard=(2, 2),
-            of_two=True,
-            footed=True,
-        ),
-        FigureKind(
-            name="weighted-risk",
-            title="Weighted risks",
-            meaning="two classes: weighted risk over a_1 = 1 - threshold of P(class 1); areas are scores",
-            source="Ferrer & Ramos 2024, fig. 1",
-            lens="class-1",
-            metrics=("log_loss", "brier", "weighted_risk"),
-            most_systems=LINES,
-            needs_classes="needs two classes",
-            of_two=True,
-        ),
-        FigureKind(
-            name="net-benefit",
-            title="Net benefit",
-            meaning="net benefit at every threshold of P(class 1), for two classes; of treating all and none",
-            source="Vickers & Elkin 2006",
-            lens="class-1",
-            most_systems=LINES,
-            needs_classes="predicts a class from its probability",
-            of_two=True,
-            footed=True,
-        ),
-        FigureKind(
-            name="precision-recall",
-            title="Precision and recall",
-            meaning="precision against recall at every threshold of P(class 1), for two classes",
-            source="Davis & Goadrich 2006",
-            lens="class-1",
-            most_systems=LINES,
-            needs_classes="predicts a class from its probability",
-            of_two=True,
-            footed=True,
-        ),
-        FigureKind(
-            name="rejection",
-            title="Error rate against rejection",
-            meaning="error rate of the rows kept when the least confident ones are rejected",
-            source="El-Yaniv & Wiener 2010",
-            metrics=("aurc", "augrc"),
-            most_systems=LINES,
-            footed=True,
-        ),
-        FigureKind(
-            name="scores",
-            title="Normalized scores",
-            meaning="normalized scores with intervals, a bar for each system",
-            source="Ferrer & Ramos 2024, fig. 2",
-            metrics=(
-                "normalized_log_loss",
-                "normalized_brier",
-                "normalized_error_rate",
-                "relative_calibration_loss",
-                "normalized_bayes_risk",
-            ),
-            most_systems=LINES,
-            footed=True,
-        ),
-        FigureKind(
-            name="epochs",
-            title="Metrics over a series",
-            meaning="metrics over a series of files, with the best of each",
-            source="van de Waterlaat 2021, fig. 5.1",
-            own=("smooth", "p_values", "seeds"),
-            metrics=("log_loss", "brier", "error_rate", "ece_l2", "binned_calibration_loss"),
-            most_systems=None,
-        ),
-        FigureKind(
-            name="slices",
-            title="Scores of slices",
-            meaning="a metric in every slice, with intervals; calibration errors beside what chance explains",
-            source="forest plot; Lewis & Clarke 2001",
-            metrics=("log_loss",),
-            most_systems=COLUMNS,
-            footed=True,
-        ),
-        FigureKind(
-            name="divergence",
-            title="Divergences from a fixed posterior",
-            meaning="two classes: mean divergence from one posterior; for scores it is least at the mean",
-            source="Ferrer & Ramos 2024, fig. 4",
-            lens="class-0",
-            most_systems=LINES,
-            needs_classes="needs two classes",
-            of_two=True,
-            footed=True,
-        ),
-        FigureKind(
-            name="temperature",
-            title="Log-loss against temperature",
-            meaning="log-loss against the temperature of the scores",
-            source="Guo et al. 2017",
-            most_systems=LINES,
-            rows=THINNED,
-            numbers=100 * THINNED,
-            footed=True,
-        ),
-        FigureKind(
-            name="calibration-map",
-            title="Calibration map",
-            meaning="score after calibration against before, with observed frequencies",
-            source="Kull et al. 2017",
-            rows=THINNED,
-        ),
-    ]
-}
+def _declared() -> Iterator[FigureKind]:
+    """Yield the figures as `figures.toml` declares them."""
+    tables = tomllib.loads(files("calcli.core.language").joinpath("figures.toml").read_text("utf-8"))
+    for name, table in tables.items():
+        facts: Any = {key: tuple(fact) if isinstance(fact, list) else fact for key, fact in table.items()}
+        yield FigureKind(name=name, **facts)
+
+
+FIGURES: dict[str, FigureKind] = {kind.name: kind for kind in _declared()}
 
 
 def find_figure(name: str) -> FigureKind:
@@ -249,7 +70,7 @@ def find_figures(names: Iterable[str]) -> list[FigureKind]:
 def refuse_more_systems(kinds: Iterable[FigureKind], systems: int) -> None:
     """Raise a UsageError if a figure cannot show that many systems."""
     for kind in kinds:
-        if kind.most_systems is not None and systems > kind.most_systems:
+        if systems > kind.most_systems:
             raise UsageError(
                 f"the figure {kind.name} shows at most {kind.most_systems} systems, not {systems}; "
                 "for a series of files use --figure epochs"

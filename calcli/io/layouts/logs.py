@@ -32,7 +32,8 @@ def log_table(content: Any, name: str) -> Any:
     elif not isinstance(content, dict):
         return None
     elif isinstance(content.get("samples"), list) and isinstance(content.get("eval"), dict):
-        rows, doubt = _inspect(content["samples"]), status_of(content, len(content["samples"]))
+        samples = content["samples"]
+        rows, doubt = [dict(_of_inspect(sample)) for sample in samples], status_of(content, len(samples))
     else:
         rows = _of_records(_cases(content))
     if not rows:
@@ -83,10 +84,6 @@ def _of_records(records: Any) -> list[Row]:
     if "custom_id" in record_ and isinstance(record_.get("response"), dict):
         return _batch(records)
     return []
-
-
-def _inspect(samples: Sequence[Mapping[str, Any]]) -> list[Row]:
-    return [dict(_of_inspect(sample)) for sample in samples]
 
 
 def _of_inspect(sample: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:

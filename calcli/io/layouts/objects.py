@@ -46,15 +46,11 @@ def with_orders(table: Any, values_of: Callable[[str], Iterable[Any]]) -> Any:
     written, at least the first.
     """
     for place, field in enumerate(table.schema):
-        if pa.types.is_struct(field.type) and _named_as_scores(field.name):
+        if pa.types.is_struct(field.type) and says("score", field.name):
             values = islice(values_of(field.name), HEAD_ROWS)
             if several_orders(value for value in values if isinstance(value, dict)):
                 table = table.set_column(place, field.with_metadata(SEVERAL), table.column(place))
     return table
-
-
-def _named_as_scores(name: str) -> bool:
-    return says("score", name)
 
 
 def _after(outer: Derived, derived: Derived) -> Derived:

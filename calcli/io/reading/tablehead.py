@@ -64,7 +64,9 @@ def head_of_table(
         _fields(packed.values()),
         {one.name: str(one.type) for one in table.schema if _is_other(one.type)},
         within=tuple(path for one in table.schema for path in _numbers_within(one.type, one.name)),
-        ordered={one.name: _categories(table, one.name) for one in fields if _is_ordered(one.type)}
+        ordered={
+            one.name: _categories(table, one.name) for one in fields if getattr(one.type, "ordered", False)
+        }
         | class_labels(table.schema),
     )
 
@@ -78,10 +80,6 @@ def _numbers_within(kind: Any, path: str) -> Iterator[str]:
             yield from _numbers_within(one.type, f"{path}.{one.name}")
     elif "[]." in path and pa.types.is_floating(kind):
         yield path
-
-
-def _is_ordered(kind: Any) -> bool:
-    return pa.types.is_dictionary(kind) and bool(kind.ordered)
 
 
 def _categories(table: Table, name: str) -> tuple[str, ...]:

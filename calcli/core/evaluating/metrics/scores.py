@@ -483,33 +483,31 @@ class MeanOfRows(Scored):
             return Untested("systems with labels of some rows are compared on the same rows alone")
         if min(first.drawn_alike(), second.drawn_alike()) < SURELY_NOT:
             return Untested(NO_SAMPLE)
-        sign = -1 if self.of_all.is_of_misses else 1
-        few = FewLabels(
-            sign * (second.outcome - first.outcome),
-            sign * (second.proxy - first.proxy),
-            sign * (second.others - first.others),
-            first.units,
-            (-1.0, 1.0),
-        )
+        if self.of_all.is_of_misses:
+            first, second = second, first
+        outcome, proxy = second.outcome - first.outcome, second.proxy - first.proxy
+        few = FewLabels(outcome, proxy, second.others - first.others, first.units, (-1.0, 1.0))
         spread = few.regression(pair.settings.level) if len(few.outcome) >= FEWEST_LABELS else None
         return alone if spread is None else ByProxy(spread, pair.baseline.value(self))
 
     def _has_proxy(self, measured: Measurements) -> bool:
-        return "hit" in self.of_all.statistics and measured.predictions.others is not None
+        rows = measured.predictions
+        return "hit" in self.of_all.statistics and rows.others is not None and rows.weights is None
 
 
 def few_labels(measured: Measurements) -> FewLabels:
     """Return which rows with a label are right, and what is expected of these and of all others."""
     rows, others = measured.predictions, measured.predictions.others
     assert others is not None
-    expected = [
-        np.concatenate([block.confidence.astype(np.float64) for block in blocks(of)]) for of in (rows, others)
-    ]
     name, units = measured.settings.cluster, None
     if name is not None:
         units = np.concatenate([slice_names(of.column(name)) for of in (rows, others)])
-    proxy = expected[0] if rows.proxy is None else rows.proxy.astype(np.float64)
-    return FewLabels(measured.columns["hit"].astype(np.float64), proxy, expected[1], units)
+    proxy = _confidence(rows) if rows.proxy is None else rows.proxy.astype(np.float64)
+    return FewLabels(measured.columns["hit"].astype(np.float64), proxy, _confidence(others), units)
+
+
+def _confidence(rows: Predictions) -> Doubles:
+    return np.concatenate([block.confidence.astype(np.float64) for block in blocks(rows)])
 
 
 def _by_proxy(alone: Estimate, few: FewLabels, settings: Settings, *, misses: bool) -> Estimate:
