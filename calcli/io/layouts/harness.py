@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from calcli.core.language.errors import InputError
 from calcli.core.language.expressions import option_names
-from calcli.io.layouts.logs import plain_fields
+from calcli.io.layouts.logs import is_plain, plain_fields
 from calcli.io.layouts.unpack import Head, Unpacked
 from calcli.io.options import ReadOptions
 from calcli.io.places.faults import column_of
@@ -58,11 +58,7 @@ def harness_table(records: Sequence[Mapping[str, Any]], name: str) -> Any:
     ]
     targets = _targets(records, likelihoods, name)
     records = [{**plain_fields(record, "doc"), **record} for record in records]
-    plain = [
-        head
-        for head, value in records[0].items()
-        if isinstance(value, str | int | float) and head not in ("target", *MARKS)
-    ]
+    plain = [head for head, value in records[0].items() if is_plain(value) and head not in ("target", *MARKS)]
     columns: dict[str, Any] = {"options": pa.array(options, OPTIONS), "target": pa.array(targets)}
     columns |= {head: column_of([record.get(head) for record in records]) for head in plain}
     return pa.table(columns)
@@ -208,7 +204,8 @@ def events_table(records: Sequence[Mapping[str, Any]]) -> Any:
     if FIRST_EVENT not in records[0]:
         return None
     events = [
-        {**{field: record.get(field) for field in EVENT}, **_scalars(record["data"])}
+        {field: record.get(field) for field in EVENT}
+        | {k: v for k, v in record["data"].items() if is_plain(v)}
         for record in records
         if isinstance(record.get("data"), dict) and "correct" in record["data"]
     ]
@@ -216,7 +213,3 @@ def events_table(records: Sequence[Mapping[str, Any]]) -> Any:
         return None
     names = list(dict.fromkeys(name for event in events for name in event))
     return pa.table({name: column_of([event.get(name) for event in events]) for name in names})
-
-
-def _scalars(data: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in data.items() if isinstance(value, str | int | float)}

@@ -107,7 +107,7 @@ def _harness(records: Sequence[Mapping[str, Any]]) -> list[Row]:
     for n, record in enumerate(records):
         suffix = f",{record.get('filter')}" if len(filters) > 1 else ""
         names = record.get("metrics") or [key for key in record if key in ("acc", "exact_match", "acc_norm")]
-        values = {f"{SCORE}{key}{suffix}": record.get(key) for key in names if _plain(record.get(key))}
+        values = {f"{SCORE}{key}{suffix}": record.get(key) for key in names if is_plain(record.get(key))}
         key = str(record["doc_id"])
         if any(score in rows.get(key, {}) for score in values):
             key = f"{key}/{n}"  # the same document again
@@ -170,7 +170,7 @@ def _batch(records: Sequence[Mapping[str, Any]]) -> list[Row]:
         except (KeyError, IndexError, TypeError, ValueError):
             return []
         options.append(top)
-        rows.append({key: value for key, value in record.items() if _plain(value)})
+        rows.append({key: value for key, value in record.items() if is_plain(value)})
     common = [token for token in options[0] if all(token in top for top in options)]
     return [
         row | {f"logprob_{token}": top[token] for token in sorted(common)}
@@ -182,8 +182,9 @@ def plain_fields(record: Mapping[str, Any], name: str) -> Row:
     """Return texts and numbers of an object within a record, as columns such as metadata_category."""
     inner = record.get(name)
     fields = inner.items() if isinstance(inner, dict) else ()
-    return {f"{name}_{key}": value for key, value in fields if _plain(value)}
+    return {f"{name}_{key}": value for key, value in fields if is_plain(value)}
 
 
-def _plain(value: Any) -> bool:
+def is_plain(value: Any) -> bool:
+    """Tell whether a value is a text or a number."""
     return isinstance(value, str | int | float)
