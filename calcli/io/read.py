@@ -212,14 +212,15 @@ def understand(source: Source, name: str, options: ReadOptions) -> Predictions:
             questions=source.questions,
             identity=source.identity,
             judge=source.judge,
-            unlabelled=0 if source.others is None else source.others.scores.shape[0],
+            without_label=0 if source.unlabelled is None else source.unlabelled.scores.shape[0],
         ),
         proxy=source.proxy,
     )
-    if (others := source.others) is not None:
-        labels_ = np.zeros(others.scores.shape[0], np.int64)
-        rest = replace(understood, scores=checked(others), labels=labels_, proxy=None, columns=others.columns)
-        understood = replace(understood, others=rest)
+    if (unlabelled := source.unlabelled) is not None:
+        labels_ = np.zeros(unlabelled.scores.shape[0], np.int64)
+        scores, columns = checked(unlabelled), unlabelled.columns
+        rows_ = replace(understood, scores=scores, labels=labels_, proxy=None, columns=columns)
+        understood = replace(understood, unlabelled=rows_)
     return understood if options.against_rest is None else against_rest(understood, options.against_rest)
 
 

@@ -271,7 +271,7 @@ def _flipped(flips: Flips) -> TextTable:
     ways = ("worse", flips.worse[:MOST_FLIPS]), ("better", flips.better[:MOST_FLIPS])
     rows: list[tuple[str, ...]] = [(way, ", ".join(names)) for way, names in ways if names]
     if flips.columns:
-        rows = [(way, name, *flips.beside[name]) for way, names in ways for name in names]
+        rows = [(way, name, *flips.values[name]) for way, names in ways for name in names]
     heads = [Column(head, "left") for head in ("", "", *flips.columns)]
     return TextTable("What changed", tuple(heads), tuple(rows))
 

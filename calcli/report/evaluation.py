@@ -432,7 +432,7 @@ def _result(result: Result, results: Sequence[Result]) -> ResultObject:
 def input_object(summary: Input) -> dict[str, Any]:
     """Return what was read as JSON values, with the hash of its files."""
     document = {name: value for name, value in asdict(summary).items() if name not in INPUT.without}
-    few = {"judge": summary.judge, "unlabelled": summary.unlabelled} if summary.unlabelled else {}
+    few = {"judge": summary.judge, "unlabelled": summary.without_label} if summary.without_label else {}
     return document | {"considered": considered_objects(summary), "sha256": sha256(summary.files)} | few
 
 

@@ -210,12 +210,14 @@ def of_sampling(summary: Summary) -> Iterator[Warning]:
     """Say that a judge, or probabilities, expect something else of labelled rows than of all."""
     estimate = by_proxy(summary)
     if estimate is not None and (p := estimate.parts["p_random"]) < ALARM:
-        here, everywhere = (percent(estimate.parts[of]) for of in ("expected_of_labelled", "expected"))
+        labelled, everywhere = (percent(estimate.parts[of]) for of in ("expected_of_labelled", "expected"))
         expects = f"{summary.input.judge} gives" if summary.input.judge else "the probabilities expect"
         mend = "Label rows drawn at random."
         if "false_passes" in estimate.parts:
             mend = "The figure holds only if rows were chosen by the verdict alone."
-        message = f"The labelled rows are no random sample: {expects} {here} there, {everywhere} in all rows"
+        message = (
+            f"The labelled rows are no random sample: {expects} {labelled} there, {everywhere} in all rows"
+        )
         yield Warning(NOT_DRAWN, f"{message} (p {p_value(p)}). {mend}")
 
 
@@ -229,27 +231,28 @@ def proxy_sentences(summary: Summary) -> Iterator[str]:
     estimate, read = by_proxy(summary), summary.input
     if estimate is None:
         return
-    parts, between = estimate.parts, "no interval"
+    facts, between = estimate.parts, "no interval"
     if estimate.interval is not None:
         between = f"{level_percent(estimate.interval.level)} interval "
         between += span(estimate.interval.low, estimate.interval.high, percent, unit="")
-    shown, labels = percent(estimate.value), f"{parts['labels']:,.0f} labels"
-    shown = f"{shown} right" if estimate.metric.entry.name == "accuracy" else f"{estimate.metric} {shown}"
-    others = f"{parts['unlabelled']:,.0f} {'verdicts of ' + read.judge if read.judge else 'probabilities'}"
-    alone = f"the judge alone says {percent(parts['expected'])}" if read.judge else ""
-    if "worth" in parts:
-        worth = f" The labels count as {parts['worth']:,.0f}." if parts["p_random"] >= ALARM else ""
-        clauses = "; ".join(filter(None, [f"{labels} and {others}", alone]))
-        yield f"{shown} ({between}), from {clauses}.{worth}"
+    accuracy, labels = percent(estimate.value), f"{facts['labels']:,.0f} labels"
+    name = estimate.metric.entry.name
+    result = f"{accuracy} right" if name == "accuracy" else f"{estimate.metric} {accuracy}"
+    proxies = f"{facts['unlabelled']:,.0f} {'verdicts of ' + read.judge if read.judge else 'probabilities'}"
+    alone = f"the judge alone says {percent(facts['expected'])}" if read.judge else ""
+    if "worth" in facts:
+        worth = f" The labels count as {facts['worth']:,.0f}." if facts["p_random"] >= ALARM else ""
+        clauses = "; ".join(filter(None, [f"{labels} and {proxies}", alone]))
+        yield f"{result} ({between}), from {clauses}.{worth}"
     elif estimate.interval is not None:
-        clause = f"the {others} make it no narrower (correlation {number(parts['correlation'])})"
-        yield f"{shown} ({between}), from {labels} alone: {'; '.join(filter(None, [clause, alone]))}."
-    if "false_passes" in parts:
-        passes, fails = (int(parts[name]) for name in ("false_passes", "false_fails"))
-        agreed = percent(1 - (passes + fails) / parts["labels"])
+        clause = f"the {proxies} make it no narrower (correlation {number(facts['correlation'])})"
+        yield f"{result} ({between}), from {labels} alone: {'; '.join(filter(None, [clause, alone]))}."
+    if "false_passes" in facts:
+        passes, fails = (int(facts[name]) for name in ("false_passes", "false_fails"))
+        agreed = percent(1 - (passes + fails) / facts["labels"])
         counts = f"{counted(passes, 'false pass')}, {counted(fails, 'false fail')}"
         yield f"{read.judge} agrees on {agreed} of the labelled rows: {counts}."
-    if "unseen" in parts:
+    if "unseen" in facts:
         yield "Few rows disagree: one unseen disagreement each way is counted."
     tuned = "the judge was not tuned on them" if read.judge else "nothing was fitted to them"
     yield from () if read.judge else ["All figures but the accuracy come from the labelled rows."]

@@ -107,7 +107,7 @@ class OriginObject(TypedDict):
     unlabelled: NotRequired[int]
 
 
-LEFT_OUT = ("considered", "chosen", "sampled_from", "by_ranking", "repeats", "judge", "unlabelled")
+LEFT_OUT = ("considered", "chosen", "sampled_from", "by_ranking", "repeats", "judge", "without_label")
 INPUT = Fields(Input, LEFT_OUT, (OriginObject,))
 CLASS = Fields(ClassRow, ("if_calibrated",), (TestObject, CorrectedObject))
 ESTIMATE = Fields(EstimateObject, (), (TestObject, IntervalObject))
@@ -205,7 +205,7 @@ class FlipsObject(TypedDict):
     better: list[str]
     same: int
     columns: list[str]
-    beside: dict[str, list[str]]
+    values: dict[str, list[str]]
 
 
 class PartComparisonObject(TypedDict):

@@ -78,8 +78,8 @@ def _read(result: Result) -> str:
     if read.outcomes:
         quality = {"outcomes": f"{percent(result.accuracy)} right", "grades": "grades", "predictions": size}
         rows = read.questions or counted(read.rows, "row")
-        if read.judge and read.unlabelled:
-            every = read.questions or counted(read.rows + read.unlabelled, "row")
+        if read.judge and read.without_label:
+            every = read.questions or counted(read.rows + read.without_label, "row")
             labels = f"{counted(read.rows, 'label')} in {some(read.taken)}"
             return f"{place}: {every}, verdicts of {read.judge}, {labels}; no probabilities"
         labels = f", labels: {read.labels}" if read.outcomes == "predictions" else ""
@@ -94,7 +94,7 @@ def _read(result: Result) -> str:
 def _verdicts(result: Result) -> Iterator[str]:
     yield from (f"Doubt: {doubt}." for doubt in result.input.doubts)
     yield from proxy_sentences(result)
-    if result.input.outcomes and not result.input.unlabelled:
+    if result.input.outcomes and not result.input.without_label:
         yield NO_PROBABILITIES
     if result.mixed:
         yield f"{counted(len(result.mixed), 'question')} are right in some epochs only."

@@ -32,7 +32,7 @@ class Need:
     labels
         How many labels are enough with these verdicts; None if not even all.
     seen
-        Whether the width is a difference that is to be seen.
+        Whether the width is a difference to detect.
     """
 
     metric: str
@@ -50,11 +50,11 @@ class Need:
 
     @property
     def rows(self) -> int:
-        """The rows that are needed, or labels, where verdicts make them fewer."""
+        """The rows needed, or labels if verdicts make them fewer."""
         if self.seen:
             return self.power.detecting(self.width)
-        known = self.power.known_within(self.width)
-        return known if self.labels is None else min(self.labels, known)
+        rows = self.power.known_within(self.width)
+        return rows if self.labels is None else min(self.labels, rows)
 
 
 @dataclass(frozen=True, repr=False, eq=False)

@@ -96,8 +96,8 @@ def compare(
     pairing = PairSettings(**checked(PairSettings, pair_settings, "keyword"))
     ranked_by = TEXT.checked("rank_by", rank_by)
     by = by and COLUMN.checked("by", by)
-    shown = columns_of(show)
-    plan = Plan(pairing.paired is not False, wanted, ranked_by, by, pairing.tost, shown)
+    columns = columns_of(show)
+    plan = Plan(pairing.paired is not False, wanted, ranked_by, by, pairing.tost, columns)
     systems = [labelled(baseline, "the baseline"), *(labelled(c, "a candidate") for c in candidates)]
     compare_settings = settings_of(settings)
     for sentence in idle_options(compare_settings):

@@ -88,9 +88,9 @@ def plan(
 
 
 def _require_one(files: int, margins: Any, half_width: Any, detect: Any) -> None:
-    """Raise a UsageError unless one thing is asked for, of as many files as it is about."""
-    asked = [bool(margins), half_width is not None, detect is not None]
-    if sum(asked) != 1 or files not in ((2,), (1,), (1, 2))[asked.index(True)]:
+    """Raise a UsageError unless one thing is asked for, with the files it needs."""
+    wanted = [bool(margins), half_width is not None, detect is not None]
+    if sum(wanted) != 1 or files not in ((2,), (1,), (1, 2))[wanted.index(True)]:
         raise UsageError(EITHER)
 
 
@@ -164,13 +164,17 @@ def _of_one(
     if influences and influences.spread.enough:
         pilot = Units(influences, system.predictions.n_rows, 1)
         power = Power(influences.spread.standard_error, pilot.rows, settings.level, pilot, interval)
-    known, wanted = _known(power, call.text, few), _width(half_width or detect or 0, value)
-    needs = [Need(call.text, value, wanted, known)]
+    pilot_power, wanted = _known(power, call.text, few), _width(half_width or detect or 0, value)
+    needs = [Need(call.text, value, wanted, pilot_power)]
     if detect is not None:
-        errors = {r: known.standard_error * math.sqrt(2 * (1 - r)) for r in CORRELATIONS}
+        errors = {r: pilot_power.standard_error * math.sqrt(2 * (1 - r)) for r in CORRELATIONS}
         needs = [
             Need(
-                f"{call.text}, correlation {r:g}", value, wanted, replace(known, standard_error=e), seen=True
+                f"{call.text}, correlation {r:g}",
+                value,
+                wanted,
+                replace(pilot_power, standard_error=e),
+                seen=True,
             )
             for r, e in errors.items()
         ]

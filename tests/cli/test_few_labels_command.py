@@ -203,7 +203,7 @@ def test_flipped_questions_are_named_with_columns_to_show(epochs, run):
     found = run("compare", *epochs, "-f", "json", "--show", "question")
     (flips,) = json.loads(found.out)["comparisons"][0]["flips"]
     assert flips["worse"] == list(worse)
-    assert flips["beside"][worse[0]] == [f"What is {worse[0][1:]}?"]
+    assert flips["values"][worse[0]] == [f"What is {worse[0][1:]}?"]
     assert f"What is {worse[0][1:]}?" in run("compare", *epochs, "--details", "--show", "question").out
 
 

@@ -261,3 +261,24 @@ def test_batches_of_openai_hold_log_probabilities_of_tokens(tmp_path):
     path.write_text("\n".join(map(json.dumps, lines)))
     with pytest.raises(InputError):
         read(path)
+
+
+def test_fields_of_documents_and_variables_are_columns(tmp_path):
+    samples = [
+        {
+            "doc_id": n,
+            "doc": {"subject": "ab"[n % 2], "id": [n]},
+            "filtered_resps": ["x"],
+            "target": "x",
+            "acc": n % 2,
+        }
+        for n in range(6)
+    ]
+    (tmp_path / "samples_x.jsonl").write_text("\n".join(map(json.dumps, samples)))
+    results = [
+        {"testIdx": n, "vars": {"topic": "ab"[n % 2]}, "success": n > 2, "score": n > 2} for n in range(6)
+    ]
+    (tmp_path / "promptfoo.json").write_text(json.dumps({"results": {"results": results}}))
+    for file, column in (("samples_x.jsonl", "doc_subject"), ("promptfoo.json", "vars_topic")):
+        found = read(tmp_path / file).column(column)
+        assert found.tolist() == ["a", "b"] * 3

@@ -307,7 +307,7 @@ class Difference:
     power
         What differences so many rows tell; None without an interval.
     change
-        The difference where it is not that of both values: few labels and a proxy tell it, row by row.
+        The difference, if few labels and a proxy estimate it row by row; else None.
     """
 
     metric: Measure
@@ -369,7 +369,7 @@ class Flips:
         Names of the rows: values of the column that tells them apart, or numbers.
     same
         How many others there are.
-    columns, beside
+    columns, values
         Columns to show, and their values of each row that differs, by its name.
     """
 
@@ -377,7 +377,7 @@ class Flips:
     better: tuple[str, ...] = field(repr=False)
     same: int
     columns: tuple[str, ...] = ()
-    beside: Mapping[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
+    values: Mapping[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True)
@@ -681,16 +681,16 @@ def _flips(baseline: System, candidate: System, show: tuple[str, ...]) -> Flips 
         return None
     column = rows.columns.get(rows.provenance.identity)
     column = np.arange(rows.n_rows) if column is None else column.astype(str)
-    names, first, question = np.unique(column, return_index=True, return_inverse=True)
+    names, start, question = np.unique(column, return_index=True, return_inverse=True)
     before, second = (np.bincount(question, side.measured.columns["hit"]) for side in sides)
-    order = np.argsort(first)
+    order = np.argsort(start)
     ways = [order[way[order]] for way in (second < before, second > before)]
     worse, better = (tuple(names[way].astype(str).tolist()) for way in ways)
-    beside = {
-        str(names[n]): tuple(str(rows.column(name)[first[n]]) for name in show)
+    values = {
+        str(names[n]): tuple(str(rows.column(name)[start[n]]) for name in show)
         for n in np.concatenate(ways).tolist() * bool(show)
     }
-    return Flips(worse, better, len(names) - len(worse) - len(better), show, beside)
+    return Flips(worse, better, len(names) - len(worse) - len(better), show, values)
 
 
 def _ranked(

@@ -79,13 +79,13 @@ def pair(systems: Sequence[Predictions], how: PairSettings = IN_ORDER, keep: Seq
         If the key is not a column.
     """
     as_they_are, states = Paired(tuple(systems), (0,) * len(systems)), states_in(systems)
-    others = [system.others for system in systems if system.others is not None]
-    if others and len(others) == len(systems) and how.paired is not False:
-        paired_others = pair(others, how, keep).systems
-        labelled = [replace(system, others=None) for system in systems]
+    unlabelled = [system.unlabelled for system in systems if system.unlabelled is not None]
+    if unlabelled and len(unlabelled) == len(systems) and how.paired is not False:
+        paired_rows = pair(unlabelled, how, keep).systems
+        labelled = [replace(system, unlabelled=None) for system in systems]
         pairing = pair(labelled, how, keep)
-        both = zip(pairing.systems, paired_others, strict=True)
-        return replace(pairing, systems=tuple(replace(system, others=rest) for system, rest in both))
+        systems_ = zip(pairing.systems, paired_rows, strict=True)
+        return replace(pairing, systems=tuple(replace(s, unlabelled=rows) for s, rows in systems_))
     if how.paired is False:
         return replace(as_they_are, paired=False)
     try:

@@ -80,7 +80,7 @@ def against_rest(predictions: Predictions, name: str) -> Predictions:
     note = f"class {name} against the rest of {len(classes)} classes, as asked"
     return replace(
         predictions,
-        others=predictions.others and against_rest(predictions.others, name),
+        unlabelled=predictions.unlabelled and against_rest(predictions.unlabelled, name),
         scores=MergedScores(predictions.scores, k),
         labels=(predictions.labels == k).astype(np.int64),
         classes=(rest_of(name), name),
@@ -333,11 +333,11 @@ def select(predictions: Predictions, chosen: NDArray[np.bool_]) -> Predictions:
 
 
 def sliced(rows: Predictions, part: Slice) -> Predictions:
-    """Return the rows of a slice with only those of the rows without a label that are in it, too."""
-    if rows.others is None:
+    """Restrict the unlabelled rows to a slice as well."""
+    if rows.unlabelled is None:
         return rows
-    names = slice_names(rows.others.column(part.column))
-    return replace(rows, others=select(rows.others, names == part.value))
+    names = slice_names(rows.unlabelled.column(part.column))
+    return replace(rows, unlabelled=select(rows.unlabelled, names == part.value))
 
 
 def thinned(predictions: Predictions, limit: int) -> Predictions:

@@ -171,8 +171,8 @@ class Provenance:
         The column that tells the questions apart, if one does.
     judge
         The column of what a judge says of every row, if people labelled only some; else "".
-    unlabelled
-        How many rows have no label, beside those that are counted here.
+    without_label
+        Number of further rows, without a label.
     """
 
     path: str
@@ -196,7 +196,7 @@ class Provenance:
     questions: str = ""
     identity: str = ""
     judge: str = ""
-    unlabelled: int = 0
+    without_label: int = 0
 
     @property
     def clustered(self) -> bool:
@@ -245,7 +245,7 @@ class Predictions:
         (K,) class priors that the weights bring about, where that is what they are for.
     proxy
         (N,) what a judge says of each row, in [0, 1]; None where probabilities say what to expect.
-    others
+    unlabelled
         The rows without a label, with the judge's verdicts or the probabilities as scores, if there are some.
     has_rows
         Whether scores can be read; else a state without them is left.
@@ -260,7 +260,7 @@ class Predictions:
     provenance: Provenance = Provenance("arrays", "arrays")
     priors: Floats | None = None
     proxy: Floats | None = None
-    others: Predictions | None = None
+    unlabelled: Predictions | None = None
 
     def __repr__(self) -> str:
         size = f"{self.n_rows:,} rows" + ("" if self.of_answers else f", {self.n_classes:,} classes")

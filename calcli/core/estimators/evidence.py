@@ -382,12 +382,12 @@ def sum_of_errors(baseline: Influences, candidate: Influences, target: float, pa
 
 @dataclass(frozen=True)
 class ByProxy(Evidence):
-    """The difference of two means on the same rows, of which few have labels and all have a proxy.
+    """The difference of two means on the same rows, by few labels and a proxy.
 
     Attributes
     ----------
     spread
-        Of the difference, which need not be that of the values of both systems.
+        Of the difference, estimated row by row.
     baseline
         The baseline's value.
     """

@@ -27,7 +27,7 @@ from calcli.core.estimators.intervals import (
 
 FEWEST_LABELS = 20
 HELPS = 4.0  # square of the t of the slope from which the proxy is used
-LEAST_LEFT = 0.05  # of 1 - leverage
+LEAST_SLACK = 0.05  # of 1 - leverage
 STRONG = 1e-6  # of a p-value, by which hypergeometric probabilities are equal
 MOST_TERMS = 100  # of Kolmogorov's distribution
 How = Literal["verdicts", "proxy", "proxy and unseen"]
@@ -69,7 +69,7 @@ class FewLabels:
         (n,) of the labelled rows, between the ends.
     proxy
         (n,) of the same rows.
-    others
+    unlabelled
         (N,) proxy of the rows without a label.
     units
         (n + N,) the question or cluster of each row, labelled ones first; None if rows are independent.
@@ -79,7 +79,7 @@ class FewLabels:
 
     outcome: Doubles
     proxy: Doubles
-    others: Doubles
+    unlabelled: Doubles
     units: Array | None = None
     ends: tuple[float, float] = (0.0, 1.0)
 
@@ -90,7 +90,7 @@ class FewLabels:
 
     @property
     def correlation(self) -> float:
-        """Of outcome and proxy on the labelled rows; 0 where one of them is constant."""
+        """Of outcome and proxy on the labelled rows; 0 if either is constant."""
         outcome, proxy = self.outcome - self.outcome.mean(), self.proxy - self.proxy.mean()
         scale = float((outcome @ outcome) * (proxy @ proxy))
         return float(outcome @ proxy) / math.sqrt(scale) if scale > 0 else 0.0
@@ -104,7 +104,7 @@ class FewLabels:
     @property
     def of_verdicts(self) -> bool:
         """Whether outcomes and proxy are 0 or 1, of independent rows."""
-        values = np.concatenate([self.outcome, self.proxy, self.others])
+        values = np.concatenate([self.outcome, self.proxy, self.unlabelled])
         return self.units is None and self.ends == (0.0, 1.0) and bool(np.isin(values, (0, 1)).all())
 
     def corrected(self, level: float, *, always: bool = False) -> Corrected | None:
@@ -118,8 +118,8 @@ class FewLabels:
             Whether verdicts are used though they may not help.
         """
         if self.of_verdicts and (always or self.helps):
-            passes, (hits, of) = float(self.proxy.sum() + self.others.sum()), self.by_verdict()
-            return post_stratified(passes, len(self.proxy) + len(self.others), hits, of, level)
+            passes, (hits, of) = float(self.proxy.sum() + self.unlabelled.sum()), self.by_verdict()
+            return post_stratified(passes, len(self.proxy) + len(self.unlabelled), hits, of, level)
         if (spread := self.regression(level)) is None:
             return None
         interval = spread.interval(level).within(Interval(*self.ends, level))
@@ -137,60 +137,65 @@ class FewLabels:
         Parameters
         ----------
         level
-            Of the intervals that are compared.
+            Of both intervals.
         """
         if not self.helps:
             return None
-        n, every = len(self.outcome), np.concatenate([self.proxy, self.others])
+        n, every = len(self.outcome), np.concatenate([self.proxy, self.unlabelled])
         outcome, proxy, k = self.outcome - self.outcome.mean(), self.proxy - self.proxy.mean(), self.number
         squares = float(proxy @ proxy)
         slope = float(outcome @ proxy) / squares
         value = float(self.outcome.mean() + slope * (every.mean() - self.proxy.mean()))
-        left = np.maximum(1 - 1 / n - proxy**2 / squares, LEAST_LEFT)
-        residuals = np.append((outcome - slope * proxy) / np.sqrt(left) / n, np.zeros(len(self.others)))
-        away, alone = slope * (every - every.mean()) / len(every), np.append(outcome / n, self.others * 0)
+        slack = np.maximum(1 - 1 / n - proxy**2 / squares, LEAST_SLACK)
+        residuals = np.append((outcome - slope * proxy) / np.sqrt(slack) / n, np.zeros(len(self.unlabelled)))
+        away, alone = slope * (every - every.mean()) / len(every), np.append(outcome / n, self.unlabelled * 0)
         if self.units is not None:
             codes = np.unique(self.units, return_inverse=True)[1]
-            residuals, away, alone = (np.bincount(codes, parts) for parts in (residuals, away, alone))
+            residuals, away, alone = (np.bincount(codes, rows) for rows in (residuals, away, alone))
         of_labels, of_others = float((residuals**2).sum()), float((away**2).sum())
-        most = max(map(abs, self.ends)) / k  # of a disagreement that was not seen
-        size = min(_size(residuals), _size(np.append(residuals, most)))
-        freedom, unseen = k - 2.0, 2 * most**2  # one each way, as in rules of plus two
+        largest = max(map(abs, self.ends)) / k  # of a disagreement that was not seen
+        size = min(_size(residuals), _size(np.append(residuals, largest)))
+        freedom, unseen = k - 2.0, 2 * largest**2  # one each way, as in rules of plus two
         if size >= FEWEST:
             terms = of_labels**2 / (size - 1) + of_others**2 / max(_size(away) - 1, 1)
             freedom, unseen = (of_labels + of_others) ** 2 / terms, 0.0
         reach = t_quantile((1 + level) / 2, freedom) * math.sqrt(of_labels + of_others + unseen)
         if reach >= t_quantile((1 + level) / 2, k - 1) * math.sqrt((alone**2).sum()):
             return None
-        parts, shrunk = residuals + away, 1 - 1 / k  # as leverages are taken off already
-        squares, cubes = float((parts**2).sum()) + unseen, 0.0 if unseen else float((parts**3).sum())
-        return Spread(value, k, squares * shrunk, cubes * shrunk**1.5, 0.0, known=max(freedom, 1.0))
+        influence, shrunk = residuals + away, 1 - 1 / k  # as leverages are taken off already
+        squares, cubes = float((influence**2).sum()) + unseen, 0.0 if unseen else float((influence**3).sum())
+        return Spread(value, k, squares * shrunk, cubes * shrunk**1.5, 0.0, degrees=max(freedom, 1.0))
 
     def drawn_alike(self) -> float:
-        """Return the p-value of labelled rows that are a random sample of all, as far as the proxy tells.
+        """Test whether the labelled rows are a random sample, by their proxy; return the p-value.
 
-        It is Fisher's exact one of verdicts, else twice the smaller one of the rank-sum and the Kolmogorov-
-        Smirnov test; of clusters, whose rows depend on each other, that of the difference of the means.
+        Verdicts: Fisher's exact test. Other proxies: twice the smaller p of the rank-sum and the Kolmogorov-
+        Smirnov test. Clusters: the difference of the means over its cluster-robust error.
         """
         if self.units is not None:
             n = len(self.proxy)
             shares = np.append(
-                (self.proxy - self.proxy.mean()) / n, (self.others.mean() - self.others) / len(self.others)
+                (self.proxy - self.proxy.mean()) / n,
+                (self.unlabelled.mean() - self.unlabelled) / len(self.unlabelled),
             )
-            parts = np.bincount(np.unique(self.units, return_inverse=True)[1], shares)
-            error = math.sqrt((parts**2).sum())
-            gap = abs(self.proxy.mean() - self.others.mean())
+            influence = np.bincount(np.unique(self.units, return_inverse=True)[1], shares)
+            error = math.sqrt((influence**2).sum())
+            gap = abs(self.proxy.mean() - self.unlabelled.mean())
             return 2 * t_upper(float(gap) / error, self.number - 1) if error else 1.0
-        if np.isin(self.proxy, (0, 1)).all() and np.isin(self.others, (0, 1)).all():
-            return fisher_p(int(self.proxy.sum()), len(self.proxy), int(self.others.sum()), len(self.others))
-        return min(1.0, 2 * min(rank_sum_p(self.proxy, self.others), kolmogorov_p(self.proxy, self.others)))
+        if np.isin(self.proxy, (0, 1)).all() and np.isin(self.unlabelled, (0, 1)).all():
+            return fisher_p(
+                int(self.proxy.sum()), len(self.proxy), int(self.unlabelled.sum()), len(self.unlabelled)
+            )
+        return min(
+            1.0, 2 * min(rank_sum_p(self.proxy, self.unlabelled), kolmogorov_p(self.proxy, self.unlabelled))
+        )
 
     def labels_needed(self, half_width: float, level: float) -> int | None:
         """Return how many labels bring an interval to a half-width, by the verdicts; None if all do not.
 
         Half a disagreement is added to each verdict of the pilot.
         """
-        rows, passes = len(self.proxy) + len(self.others), float(self.proxy.sum() + self.others.sum())
+        rows, passes = len(self.proxy) + len(self.unlabelled), float(self.proxy.sum() + self.unlabelled.sum())
         hits, of = self.by_verdict()
         rates, shares = (hits + 0.5) / (of + 1), np.array([1 - passes / rows, passes / rows])
 
@@ -216,7 +221,7 @@ def post_stratified(passes: float, rows: int, hits: Doubles, of: Doubles, level:
     passes, rows
         How many of all rows pass.
     hits, of
-        (2,) right and labelled rows among those that fail, and that pass. A verdict without a labelled row
+        (2,) right and labelled rows among the failed and the passed. A verdict without a labelled row
         counts as 0 for the low end, as 1 for the high end.
     level
         Of the interval, made of Jeffreys limits.
@@ -244,33 +249,33 @@ def fisher_p(hits: int, rows: int, other_hits: int, other_rows: int) -> float:
     table = np.arange(max(0, every - other_rows), min(rows, every) + 1)
     logs = np.array([math.lgamma(n + 1) for n in range(max(rows, other_rows) + 1)])
     cells = logs[table] + logs[rows - table] + logs[every - table] + logs[other_rows - every + table]
-    whole = math.lgamma(total + 1) - math.lgamma(every + 1) - math.lgamma(total - every + 1)
-    probs = np.exp(logs[rows] + logs[other_rows] - cells - whole)
+    tables = math.lgamma(total + 1) - math.lgamma(every + 1) - math.lgamma(total - every + 1)
+    probs = np.exp(logs[rows] + logs[other_rows] - cells - tables)
     return float(min(1.0, probs[probs <= probs[table == hits] * (1 + STRONG)].sum()))
 
 
-def rank_sum_p(values: Doubles, others: Doubles) -> float:
+def rank_sum_p(values: Doubles, reference: Doubles) -> float:
     """Return the two-sided p-value of the rank-sum test (Mann & Whitney 1947), normal, corrected for ties."""
-    n, both = len(values), np.concatenate([values, others])
-    _, codes, counts = np.unique(both, return_inverse=True, return_counts=True)
+    n, pooled = len(values), np.concatenate([values, reference])
+    _, codes, counts = np.unique(pooled, return_inverse=True, return_counts=True)
     ranks = (np.cumsum(counts) - (counts - 1) / 2)[codes]
-    total = len(both)
+    total = len(pooled)
     ties = float((counts.astype(np.float64) ** 3 - counts).sum()) / (total * (total - 1))
     variance = n * (total - n) / 12 * (total + 1 - ties)
     excess = max(abs(float(ranks[:n].sum()) - n * (total + 1) / 2) - 0.5, 0.0)
     return math.erfc(excess / math.sqrt(2 * variance)) if variance > 0 else 1.0
 
 
-def kolmogorov_p(values: Doubles, others: Doubles) -> float:
+def kolmogorov_p(values: Doubles, reference: Doubles) -> float:
     """Return the p-value of equal distributions by their largest distance (Smirnov 1948), asymptotic."""
-    grid = np.unique(np.concatenate([values, others]))
-    shares = [np.searchsorted(np.sort(of), grid, "right") / len(of) for of in (values, others)]
+    grid = np.unique(np.concatenate([values, reference]))
+    shares = [np.searchsorted(np.sort(of), grid, "right") / len(of) for of in (values, reference)]
     distance = float(np.abs(shares[0] - shares[1]).max())
-    root = distance * math.sqrt(len(values) * len(others) / (len(values) + len(others)))
+    root = distance * math.sqrt(len(values) * len(reference) / (len(values) + len(reference)))
     k = np.arange(1, MOST_TERMS + 1)
     series = float((2 * (-1.0) ** (k - 1) * np.exp(-2 * (k * root) ** 2)).sum())
     return min(1.0, series) if root > 0.2 else 1.0
 
 
-def _size(parts: NDArray[np.float64]) -> float:
-    return effective_size(float((parts**2).sum()), float((parts**4).sum()))
+def _size(influence: NDArray[np.float64]) -> float:
+    return effective_size(float((influence**2).sum()), float((influence**4).sum()))

@@ -285,7 +285,7 @@ class Spread:
         The most that an observation can bring which was not seen; 0 where that is not known.
     scarce
         What `fewest` counts, such as "error"; empty where that is no word of the user's.
-    known
+    degrees
         Degrees of freedom; 0 where the effective number of observations tells them.
     """
 
@@ -299,7 +299,7 @@ class Spread:
     fewest: float = math.inf
     unseen: float = 0.0
     scarce: str = ""
-    known: float = 0.0
+    degrees: float = 0.0
 
     @property
     def standard_error(self) -> float:
@@ -338,7 +338,7 @@ class Spread:
     @property
     def freedom(self) -> float:
         """Degrees of freedom: the effective number of observations less one, unless they are known."""
-        return self.known or max(1.0, self.carried - 1)
+        return self.degrees or max(1.0, self.carried - 1)
 
     def judged(
         self, level: float, unit: str = "row", bounded: Interval | None = None

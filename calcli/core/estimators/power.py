@@ -227,7 +227,7 @@ class Shares:
     def proven(self, rows: int, margin: float, tail: float, truth: float = 0.0) -> NDArray[np.bool_]:
         """Return whether samples prove the candidate no worse by a margin, and no better, (2, redraws).
 
-        The true difference is `truth`, of paired shares in favour of what is proven.
+        The true difference is `truth`; only paired shares take one.
         """
         pilot, rng = self.pilot, generator(0, Stream.POWER)
         hits = pilot.gained + pilot.lost

@@ -310,7 +310,7 @@ class Summary:
     backwards_area
         The area under the ROC curve, whatever was asked for, if scores rank the wrong way round; else None.
     mixed
-        Names of the questions that are right in some epochs only.
+        Names of the questions with right and wrong epochs.
     """
 
     input: Input

@@ -102,7 +102,7 @@ def area_if_backwards(measured: Measurements, settings: Settings, estimates: Est
 
 
 def _questions(measured: Measurements, settings: Settings, _: Estimates) -> Mapping[str, Any]:
-    """Return the repeated questions that are right in some epochs only."""
+    """Return the repeated questions with right and wrong epochs."""
     rows = measured.predictions
     origin = rows.provenance
     if not origin.questions or not rows.of_answers or not rows.has_rows or origin.outcomes == "grades":

@@ -80,18 +80,18 @@ def with_labels(table: Table, path: AnyPath, options: ReadOptions) -> tuple[Tabl
 
 
 def _left_out(
-    names: tuple[str, str], keys: Array, known: Array, there: NDArray[np.bool_], options: ReadOptions
+    names: tuple[str, str], keys: Array, label_keys: Array, there: NDArray[np.bool_], options: ReadOptions
 ) -> str:
     """Return how many rows have no label; raise an InputError unless they are to be left out."""
-    left, first = f"{np.count_nonzero(~there):,} of {len(keys):,} rows", int(np.argmin(there))
+    count, row = f"{np.count_nonzero(~there):,} of {len(keys):,} rows", int(np.argmin(there))
     if not options.allow_unmatched:
-        how = "is there more than once" if keys[first] in known else f"is not in {names[1]}"
-        how = f"{options.key} {keys[first]} {how}" if keys[first] else f"{options.key} is missing"
+        how = "is there more than once" if keys[row] in label_keys else f"is not in {names[1]}"
+        how = f"{options.key} {keys[row]} {how}" if keys[row] else f"{options.key} is missing"
         raise InputError(
-            f"{names[0]}: {left} have no label of their own in {names[1]}; the first is row {first}: {how}; "
+            f"{names[0]}: {count} have no label of their own in {names[1]}; the first is row {row}: {how}; "
             "leave them out with --allow-unmatched"
         )
-    return left
+    return count
 
 
 def _label(table: Table, other: Table, name: str, options: ReadOptions) -> tuple[str, Table]:

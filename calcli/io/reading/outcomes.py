@@ -212,7 +212,7 @@ def judged(table: Table, judge: str, label: str | None, options: ReadOptions) ->
     Raises
     ------
     InputError
-        If there are too few labels, as many as rows, or verdicts are missing.
+        If labels are too few or complete, or verdicts are missing.
     UsageError
         If there are weights, or no such columns.
     """
@@ -227,10 +227,12 @@ def judged(table: Table, judge: str, label: str | None, options: ReadOptions) ->
     grades, verdicts = (_grades(column_values(table, name), name, place, scale) for name in (label, judge))
     refuse_gone(np.isnan(verdicts), f"the verdict, {judge},", place, "the judge must see every row")
     there = ~np.isnan(grades)
-    number, others = int(np.count_nonzero(there)), int(np.count_nonzero(~there))
-    if number < FEWEST_LABELS or not others:
-        why = f"labels of {FEWEST_LABELS} rows at least" if others else "rows without one: leave out --judge"
-        raise InputError(f"{place.name}: {number:,} of {number + others:,} rows have a label; expected {why}")
+    number, missing = int(np.count_nonzero(there)), int(np.count_nonzero(~there))
+    if number < FEWEST_LABELS or not missing:
+        why = f"labels of {FEWEST_LABELS} rows at least" if missing else "rows without one: leave out --judge"
+        raise InputError(
+            f"{place.name}: {number:,} of {number + missing:,} rows have a label; expected {why}"
+        )
     _, _, identity, repeated = questions_of(table, np.ones(len(there), np.bool_), options)
     labels_from = f'column "{label}"'
     unlabelled = _of_grades(table, label, np.flatnonzero(~there), verdicts[~there], labels_from, options)
@@ -242,7 +244,7 @@ def judged(table: Table, judge: str, label: str | None, options: ReadOptions) ->
         identity=identity,
         judge=judge,
         proxy=verdicts[there],
-        others=unlabelled,
+        unlabelled=unlabelled,
     )
 
 

@@ -350,8 +350,8 @@ def _pairs(facts: Facts, options: ReadOptions) -> Iterator[tuple[str, str, Parts
             if said == label or (not told and (unnamed or WEIGHTS[role].worth < -3)):
                 continue
             parts = worth(role, float(not twin or WEIGHTS[role].worth > 0)) | worth(word)
-            parts |= worth("judge of people") if of_people else {}
-            yield label, said, parts | (worth("twin answer") if twin else {})
+            pair = worth("judge of people") if of_people else worth("twin answer") if twin else {}
+            yield label, said, parts | pair
 
 
 def _answer_word(said: str, role: str) -> str:

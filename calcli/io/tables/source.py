@@ -207,7 +207,7 @@ class Source:
         As in `Provenance`.
     proxy
         (N,) what a judge says of the rows, in [0, 1].
-    others
+    unlabelled
         The rows without a label.
     """
 
@@ -239,7 +239,7 @@ class Source:
     identity: str = ""
     judge: str = ""
     proxy: Array | None = None
-    others: Source | None = None
+    unlabelled: Source | None = None
 
     def kept(self, mask: NDArray[np.bool_], notes: Sequence[str] = (), doubts: Sequence[str] = ()) -> Source:
         """Return some of the (N,) rows, with sentences for the user."""
@@ -430,7 +430,7 @@ def _with_others(source: Source, labelled: NDArray[np.bool_]) -> Source:
     """Return the rows with a label, with the other rows beside them."""
     count = np.count_nonzero(~labelled)
     note = f"{count:,} of {len(labelled):,} rows have no label, and count in the accuracy alone"
-    return replace(source.kept(labelled, (note,)), others=source.kept(~labelled))
+    return replace(source.kept(labelled, (note,)), unlabelled=source.kept(~labelled))
 
 
 def _without_missing(source: Source, classes: tuple[str, ...]) -> Source:

@@ -467,43 +467,44 @@ class MeanOfRows(Scored):
         return replace(self.of_all, constant=constant, is_share=is_share)
 
     def estimate(self, measured: Measurements, settings: Settings, metrics: Calls = ()) -> Estimate:
-        """Return it with its interval, by what is expected of rows without a label if there are some."""
+        """Return it with its interval, by labels and proxy if rows lack labels."""
         estimate = super().estimate(measured, settings, metrics)
         if not self._has_proxy(measured):
             return estimate
         return _by_proxy(estimate, few_labels(measured), settings, misses=self.of_all.is_of_misses)
 
     def of_few(self, pair: Pair, difference: Influences) -> Evidence | None:
-        """Return evidence by what is expected of rows without a label, if it helps, else as of any share."""
+        """Return evidence by labels and proxy if rows lack labels and the proxy helps."""
         alone, sides = super().of_few(pair, difference), (pair.baseline.measured, pair.candidate.measured)
         if not all(map(self._has_proxy, sides)):
             return alone
-        first, second = map(few_labels, sides)
-        if not pair.paired or len(first.others) != len(second.others):
+        baseline, candidate = map(few_labels, sides)
+        if not pair.paired or len(baseline.unlabelled) != len(candidate.unlabelled):
             return Untested("systems with labels of some rows are compared on the same rows alone")
-        if min(first.drawn_alike(), second.drawn_alike()) < SURELY_NOT:
+        if min(baseline.drawn_alike(), candidate.drawn_alike()) < SURELY_NOT:
             return Untested(NO_SAMPLE)
         if self.of_all.is_of_misses:
-            first, second = second, first
-        outcome, proxy = second.outcome - first.outcome, second.proxy - first.proxy
-        few = FewLabels(outcome, proxy, second.others - first.others, first.units, (-1.0, 1.0))
+            baseline, candidate = candidate, baseline
+        outcome, proxy = candidate.outcome - baseline.outcome, candidate.proxy - baseline.proxy
+        unlabelled = candidate.unlabelled - baseline.unlabelled
+        few = FewLabels(outcome, proxy, unlabelled, baseline.units, (-1.0, 1.0))
         spread = few.regression(pair.settings.level) if len(few.outcome) >= FEWEST_LABELS else None
         return alone if spread is None else ByProxy(spread, pair.baseline.value(self))
 
     def _has_proxy(self, measured: Measurements) -> bool:
         rows = measured.predictions
-        return "hit" in self.of_all.statistics and rows.others is not None and rows.weights is None
+        return "hit" in self.of_all.statistics and rows.unlabelled is not None and rows.weights is None
 
 
 def few_labels(measured: Measurements) -> FewLabels:
-    """Return which rows with a label are right, and what is expected of these and of all others."""
-    rows, others = measured.predictions, measured.predictions.others
-    assert others is not None
+    """Return the outcomes of labelled rows, and the proxy of all rows."""
+    rows, unlabelled = measured.predictions, measured.predictions.unlabelled
+    assert unlabelled is not None
     name, units = measured.settings.cluster, None
     if name is not None:
-        units = np.concatenate([slice_names(of.column(name)) for of in (rows, others)])
+        units = np.concatenate([slice_names(of.column(name)) for of in (rows, unlabelled)])
     proxy = _confidence(rows) if rows.proxy is None else rows.proxy.astype(np.float64)
-    return FewLabels(measured.columns["hit"].astype(np.float64), proxy, _confidence(others), units)
+    return FewLabels(measured.columns["hit"].astype(np.float64), proxy, _confidence(unlabelled), units)
 
 
 def _confidence(rows: Predictions) -> Doubles:
@@ -512,31 +513,31 @@ def _confidence(rows: Predictions) -> Doubles:
 
 def _by_proxy(alone: Estimate, few: FewLabels, settings: Settings, *, misses: bool) -> Estimate:
     """Return an estimate by labels and proxy, beside what it is by the labels alone."""
-    p, n = few.drawn_alike() if len(few.others) else 1.0, len(few.outcome)
+    p, n = few.drawn_alike() if len(few.unlabelled) else 1.0, len(few.outcome)
     reweighted = p < NOT_DRAWN and few.of_verdicts
     corrected = few.corrected(settings.level, always=reweighted) if n >= FEWEST_LABELS else None
-    every = [few.proxy, np.append(few.proxy, few.others)]
+    every = [few.proxy, np.append(few.proxy, few.unlabelled)]
     expected, expected_of_all = (float(np.mean(1 - of if misses else of)) for of in every)
-    parts = {"labels": float(n), "unlabelled": float(len(few.others)), "correlation": few.correlation}
-    parts |= {"expected_of_labelled": expected, "expected": expected_of_all, "p_random": p}
+    facts = {"labels": float(n), "unlabelled": float(len(few.unlabelled)), "correlation": few.correlation}
+    facts |= {"expected_of_labelled": expected, "expected": expected_of_all, "p_random": p}
     if few.of_verdicts:
-        parts["false_passes"] = float(((few.proxy == 1) & (few.outcome == 0)).sum())
-        parts["false_fails"] = float(((few.proxy == 0) & (few.outcome == 1)).sum())
+        facts["false_passes"] = float(((few.proxy == 1) & (few.outcome == 0)).sum())
+        facts["false_fails"] = float(((few.proxy == 0) & (few.outcome == 1)).sum())
     if corrected is None:
         interval, why = alone.interval, alone.no_interval
     else:
         low, high, level = corrected.interval.low, corrected.interval.high, settings.level
         interval, why = Interval(1 - high, 1 - low, level) if misses else corrected.interval, ""
         if alone.interval is not None:
-            parts["worth"] = float(corrected.worth(n, alone.interval))
-        parts |= {"unseen": 2.0} if corrected.how == "proxy and unseen" else {}
+            facts["worth"] = float(corrected.worth(n, alone.interval))
+        facts |= {"unseen": 2.0} if corrected.how == "proxy and unseen" else {}
         value = 1 - corrected.value if misses else corrected.value
         line = alone.signature.replace("interval:exact", "interval:jackknife")
         alone = replace(alone, value=value, signature=line.replace("jackknife", corrected.how, 1))
     if p < NOT_DRAWN and (corrected is None or (p < SURELY_NOT and corrected.how != "verdicts")):
         interval, why = None, NO_SAMPLE
     interval = interval if settings.intervals else None
-    return replace(alone, interval=interval, no_interval=why, parts={**alone.parts, **parts})
+    return replace(alone, interval=interval, no_interval=why, parts={**alone.parts, **facts})
 
 
 class Proper(Scored):
@@ -936,7 +937,7 @@ class OfAttempts(Scored):
         """Return (N,) the share of each question."""
 
     def score(self, predictions: Predictions, settings: Settings) -> Score:
-        """Return the mean of questions, each of which counts as one.
+        """Return the mean over questions.
 
         Raises
         ------
@@ -962,10 +963,10 @@ class OfAttempts(Scored):
         return Score(statistics, lambda means: ratio(means[name], means[count]), of_labels=False)
 
     def chosen(self, among: Doubles, times: Doubles) -> Doubles:
-        """Return the share of the choices of k of all answers that are among some of them."""
+        """Return C(among, k) / C(times, k), 0 below k."""
         logs = np.append(0.0, np.cumsum(np.log(np.arange(1, times.max() + 1))))
-        some, every = np.maximum(among, self.k).astype(np.intp), times.astype(np.intp)
-        ways = logs[some] - logs[some - self.k] - logs[every] + logs[every - self.k]
+        chosen, every = np.maximum(among, self.k).astype(np.intp), times.astype(np.intp)
+        ways = logs[chosen] - logs[chosen - self.k] - logs[every] + logs[every - self.k]
         return np.where(among >= self.k, np.minimum(np.exp(ways), 1.0), 0.0)
 
 
