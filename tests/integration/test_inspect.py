@@ -10,6 +10,7 @@ import pytest
 inspect_ai = pytest.importorskip("inspect_ai", reason="inspect_ai is not installed: make integration")
 
 
+@pytest.mark.filterwarnings("ignore")  # of the package itself
 def test_a_log_is_read_with_metadata_and_epochs(run, tmp_path):
     from inspect_ai import dataset, log, model, scorer, solver
 
