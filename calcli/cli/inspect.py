@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
 from calcli.cli.command import command
-from calcli.cli.options import LABELS, SCORES, Files, chosen
-from calcli.io.options import ReadOptions
+from calcli.cli.options import Files, ReadingSystems
 from calcli.report.shown import Shown
 
 
 @command("table", "json", "markdown")
-def inspect(
-    files: Files,
-    *,
-    reading: Annotated[ReadOptions, chosen("Reading", f"{SCORES} {LABELS} score judge unscored")],
-) -> Shown:
+def inspect(files: Files, *, reading: ReadingSystems) -> Shown:
     """Show how files are read.
 
     Shows the layout, which columns or arrays are taken for scores and labels, and why; what else was

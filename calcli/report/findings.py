@@ -235,28 +235,26 @@ def proxy_sentences(summary: Summary) -> Iterator[str]:
     if estimate.interval is not None:
         between = f"{level_percent(estimate.interval.level)} interval "
         between += span(estimate.interval.low, estimate.interval.high, percent, unit="")
-    accuracy, labels = percent(estimate.value), f"{facts['labels']:,.0f} labels"
-    name = estimate.metric.entry.name
-    result = f"{accuracy} right" if name == "accuracy" else f"{estimate.metric} {accuracy}"
+    share, labels = percent(estimate.value), f"{facts['labels']:,.0f} labels"
+    result = f"{share} right" if str(estimate.metric) == "accuracy" else f"{estimate.metric} {share}"
     proxies = f"{facts['unlabelled']:,.0f} {'verdicts of ' + read.judge if read.judge else 'probabilities'}"
-    alone = f"the judge alone says {percent(facts['expected'])}" if read.judge else ""
+    alone = "all other figures come from the labelled rows"
+    alone = f"the judge alone says {percent(facts['expected'])}" if read.judge else alone
     if "worth" in facts:
         worth = f" The labels count as {facts['worth']:,.0f}." if facts["p_random"] >= ALARM else ""
-        clauses = "; ".join(filter(None, [f"{labels} and {proxies}", alone]))
-        yield f"{result} ({between}), from {clauses}.{worth}"
+        yield f"{result} ({between}), from {labels} and {proxies}; {alone}.{worth}"
     elif estimate.interval is not None:
         clause = f"the {proxies} make it no narrower (correlation {number(facts['correlation'])})"
-        yield f"{result} ({between}), from {labels} alone: {'; '.join(filter(None, [clause, alone]))}."
-    if "false_passes" in facts:
+        yield f"{result} ({between}), from {labels} alone: {clause}; {alone}."
+    if "false_passes" in facts and read.judge:
         passes, fails = (int(facts[name]) for name in ("false_passes", "false_fails"))
         agreed = percent(1 - (passes + fails) / facts["labels"])
         counts = f"{counted(passes, 'false pass')}, {counted(fails, 'false fail')}"
         yield f"{read.judge} agrees on {agreed} of the labelled rows: {counts}."
     if "unseen" in facts:
         yield "Few rows disagree: one unseen disagreement each way is counted."
-    tuned = "the judge was not tuned on them" if read.judge else "nothing was fitted to them"
-    yield from () if read.judge else ["All figures but the accuracy come from the labelled rows."]
-    yield f"This holds if rows were labelled at random, and {tuned}."
+    tuned = "the judge was not" if read.judge else "nothing was"
+    yield f"This holds if rows were labelled at random, and {tuned} tuned on them."
 
 
 def _useless(summary: Summary) -> Iterator[Warning]:

@@ -22,7 +22,10 @@ def markdown_text(tables: Sequence[TextTable], title: str, figures: Mapping[str,
         Image files to embed at the end, with descriptions for readers without the image.
     """
     blocks = [_table(table) for table in tables]
-    blocks += [f"![{_alternative(text)}](<{file}>)" for file, text in (figures or {}).items()]
+    pictures = (
+        (file, re.sub(r"[\[\]]", r"\\\g<0>", _escaped(text))) for file, text in (figures or {}).items()
+    )
+    blocks += [f"![{text}](<{file}>)" for file, text in pictures]
     return f"# {title}\n\n" + "\n\n".join(blocks) + "\n"
 
 
@@ -58,10 +61,6 @@ def _sentence(text: str) -> str:
     if "``" in text or text.count("`") % 2:
         return _escaped(text)
     return "".join(plain(part) if CODE.fullmatch(part) else _escaped(part) for part in CODE.split(text))
-
-
-def _alternative(text: str) -> str:
-    return re.sub(r"[\[\]]", r"\\\g<0>", _escaped(text))
 
 
 def _escaped(text: str) -> str:

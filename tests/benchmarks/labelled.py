@@ -142,22 +142,21 @@ class Results(Kept):
 
 def page(results: Results) -> str:
     """Return the tables of the guide."""
-    rows = [
-        [*name.split(", "), f"{cell['missed'] / cell['sets']:.1%}", f"{cell['width']:.2f}"]
-        for name, cell in results.found["verdicts"].items()
-    ]
-    other = [
-        [*name.split(", "), f"{cell['missed'] / cell['sets']:.1%}", f"{cell['width']:.2f}"]
-        for name, cell in results.found["numbers"].items()
-    ]
+    held = {
+        part: [
+            [*name.split(", "), f"{cell['missed'] / cell['sets']:.1%}", f"{cell['width']:.2f}"]
+            for name, cell in results.found[part].items()
+        ]
+        for part in ("verdicts", "numbers")
+    }
     plans = [
         [*name.split(", "), f"{cell['rows']:,.0f}", f"{cell['shown'] / cell['sets']:.0%}"]
         for name, cell in results.found["plans"].items()
     ]
-    heads = ["labels", "right", "agreement", "judge", "misses", "width to labels alone"]
+    misses = ["misses", "width to labels alone"]
     tables = [
-        table(heads, rows),
-        table(["labels", "outcomes", "misses", "width to labels alone"], other),
+        table(["labels", "right", "agreement", "judge", *misses], held["verdicts"]),
+        table(["labels", "outcomes", *misses], held["numbers"]),
         table(["pilot", "right", "difference", "questions asked for (median)", "shown"], plans),
     ]
     return "\n\n".join("\n".join(lines) for lines in tables) + "\n"

@@ -82,8 +82,7 @@ def pair(systems: Sequence[Predictions], how: PairSettings = IN_ORDER, keep: Seq
     unlabelled = [system.unlabelled for system in systems if system.unlabelled is not None]
     if unlabelled and len(unlabelled) == len(systems) and how.paired is not False:
         paired_rows = pair(unlabelled, how, keep).systems
-        labelled = [replace(system, unlabelled=None) for system in systems]
-        pairing = pair(labelled, how, keep)
+        pairing = pair([replace(system, unlabelled=None) for system in systems], how, keep)
         systems_ = zip(pairing.systems, paired_rows, strict=True)
         return replace(pairing, systems=tuple(replace(s, unlabelled=rows) for s, rows in systems_))
     if how.paired is False:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -83,6 +84,11 @@ class FewLabels:
     units: Array | None = None
     ends: tuple[float, float] = (0.0, 1.0)
 
+    @cached_property
+    def every(self) -> Doubles:
+        """(n + N,) proxy of all rows, labelled ones first."""
+        return np.concatenate([self.proxy, self.unlabelled])
+
     @property
     def number(self) -> int:
         """How many rows, or questions, are labelled."""
@@ -104,7 +110,7 @@ class FewLabels:
     @property
     def of_verdicts(self) -> bool:
         """Whether outcomes and proxy are 0 or 1, of independent rows."""
-        values = np.concatenate([self.outcome, self.proxy, self.unlabelled])
+        values = np.append(self.outcome, self.every)
         return self.units is None and self.ends == (0.0, 1.0) and bool(np.isin(values, (0, 1)).all())
 
     def corrected(self, level: float, *, always: bool = False) -> Corrected | None:
@@ -118,8 +124,7 @@ class FewLabels:
             Whether verdicts are used though they may not help.
         """
         if self.of_verdicts and (always or self.helps):
-            passes, (hits, of) = float(self.proxy.sum() + self.unlabelled.sum()), self.by_verdict()
-            return post_stratified(passes, len(self.proxy) + len(self.unlabelled), hits, of, level)
+            return post_stratified(float(self.every.sum()), len(self.every), *self.by_verdict(), level)
         if (spread := self.regression(level)) is None:
             return None
         interval = spread.interval(level).within(Interval(*self.ends, level))
@@ -141,7 +146,7 @@ class FewLabels:
         """
         if not self.helps:
             return None
-        n, every = len(self.outcome), np.concatenate([self.proxy, self.unlabelled])
+        n, every = len(self.outcome), self.every
         outcome, proxy, k = self.outcome - self.outcome.mean(), self.proxy - self.proxy.mean(), self.number
         squares = float(proxy @ proxy)
         slope = float(outcome @ proxy) / squares
@@ -172,31 +177,27 @@ class FewLabels:
         Verdicts: Fisher's exact test. Other proxies: twice the smaller p of the rank-sum and the Kolmogorov-
         Smirnov test. Clusters: the difference of the means over its cluster-robust error.
         """
+        sides = self.proxy, self.unlabelled
         if self.units is not None:
-            n = len(self.proxy)
-            shares = np.append(
-                (self.proxy - self.proxy.mean()) / n,
-                (self.unlabelled.mean() - self.unlabelled) / len(self.unlabelled),
-            )
+            shares = np.concatenate([(side - side.mean()) / len(side) for side in sides])
+            shares[len(self.proxy) :] *= -1
             influence = np.bincount(np.unique(self.units, return_inverse=True)[1], shares)
             error = math.sqrt((influence**2).sum())
-            gap = abs(self.proxy.mean() - self.unlabelled.mean())
-            return 2 * t_upper(float(gap) / error, self.number - 1) if error else 1.0
-        if np.isin(self.proxy, (0, 1)).all() and np.isin(self.unlabelled, (0, 1)).all():
-            return fisher_p(
-                int(self.proxy.sum()), len(self.proxy), int(self.unlabelled.sum()), len(self.unlabelled)
+            return (
+                2 * t_upper(abs(float(self.proxy.mean() - self.unlabelled.mean())) / error, self.number - 1)
+                if error
+                else 1.0
             )
-        return min(
-            1.0, 2 * min(rank_sum_p(self.proxy, self.unlabelled), kolmogorov_p(self.proxy, self.unlabelled))
-        )
+        if np.isin(self.every, (0, 1)).all():
+            return fisher_p(*(int(count) for side in sides for count in (side.sum(), len(side))))
+        return min(1.0, 2 * min(rank_sum_p(*sides), kolmogorov_p(*sides)))
 
     def labels_needed(self, half_width: float, level: float) -> int | None:
         """Return how many labels bring an interval to a half-width, by the verdicts; None if all do not.
 
         Half a disagreement is added to each verdict of the pilot.
         """
-        rows, passes = len(self.proxy) + len(self.unlabelled), float(self.proxy.sum() + self.unlabelled.sum())
-        hits, of = self.by_verdict()
+        rows, passes, (hits, of) = len(self.every), float(self.every.sum()), self.by_verdict()
         rates, shares = (hits + 0.5) / (of + 1), np.array([1 - passes / rows, passes / rows])
 
         def wide(labels: int) -> bool:

@@ -102,10 +102,9 @@ class Power:
         rows, redraws = self._rows(self._within(POWER), difference), self.redraws
         if not isinstance(redraws, Shares) or not redraws.pilot.paired or redraws.carried(rows) >= CARRIED:
             return rows
-        tail = (1 - self.level) / 2
 
         def share(number: int) -> float:
-            return float(redraws.proven(number, 0.0, tail, difference)[0].mean())
+            return float(redraws.proven(number, 0.0, (1 - self.level) / 2, difference)[0].mean())
 
         return rows_needed(rows, share, self._within)
 

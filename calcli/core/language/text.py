@@ -65,7 +65,8 @@ def apart(*differences: float) -> int | None:
     None where there is nothing to be seen: differences are 0 or undefined, or too small.
     """
     least = 0.5 * 10.0**-MOST_DECIMALS
-    exponents = [_exponent(d) for d in map(abs, differences) if least <= d < math.inf]
+    sizes = (size for size in map(abs, differences) if least <= size < math.inf)
+    exponents = [int(f"{size:.1e}".partition("e")[2]) for size in sizes]  # rounded: 0.3 - 0.2 is 0.1
     return min(1 - min(exponents), MOST_DECIMALS) if exponents else None
 
 
@@ -119,10 +120,6 @@ def _fine(value: float, peers: Iterable[float]) -> int:
     together = [x for x in (value, *peers) if math.isfinite(x)]
     reach = max(together) - min(together) if together else 0.0
     return apart(reach, min(abs(value), abs(1 - abs(value)))) or 0
-
-
-def _exponent(value: float) -> int:
-    return int(f"{value:.1e}".partition("e")[2])  # rounded: 0.3 - 0.2 is 0.1
 
 
 def _written(value: float, digits: int, sign: bool) -> str:

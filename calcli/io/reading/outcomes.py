@@ -217,8 +217,7 @@ def judged(table: Table, judge: str, label: str | None, options: ReadOptions) ->
         If there are weights, or no such columns.
     """
     place, scale = table.place, options.scale or 1.0
-    people = next((name for name in table.schema.names if is_called("human", name)), label)
-    label = options.label_column or people
+    label = options.label_column or next((n for n in table.schema.names if is_called("human", n)), label)
     require_column(judge, table.schema.names, place.name, "--judge")
     if label is None or label == judge:
         raise UsageError(f"--judge {judge}: name the column of the labels with --label-column")

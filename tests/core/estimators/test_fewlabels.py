@@ -10,37 +10,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from calcli.core.estimators.fewlabels import (
-    FewLabels,
-    fisher_p,
-    kolmogorov_p,
-    post_stratified,
-    rank_sum_p,
-)
+from calcli.core.estimators.fewlabels import FewLabels, fisher_p, kolmogorov_p, post_stratified, rank_sum_p
 from calcli.core.estimators.intervals import Interval, jeffreys
+from tests.benchmarks.labelled import numbers, verdicts
 
 REFERENCE = Path(__file__).parents[4] / "shared" / "next" / "few_labels_reference.py"
-
-
-def drawn(rng, kind, labels, others):
-    """Return outcome, proxy, questions and ends of one data set."""
-    rows, units, ends = labels + others, None, (0.0, 1.0)
-    right = (rng.random(rows) < rng.choice([0.5, 0.75, 0.93, 0.99])) * 1.0
-    proxy = np.where(rng.random(rows) < rng.choice([0.6, 0.8, 0.95, 0.99]), right, 1 - right)
-    if kind == "grades":
-        right = np.round(4 * rng.random(rows)) / 4
-        noise = np.clip(right + rng.normal(0, rng.choice([0.02, 0.1, 0.3, 1]), rows), 0, 1)
-        proxy = np.where(rng.random(rows) < 0.03, rng.random(rows), right) if rng.random() < 0.3 else noise
-    elif kind == "difference":
-        sides = [(rng.random(rows) < 0.7) * 1.0 for _ in "ab"]
-        agree = rng.choice([0.8, 0.99])
-        said = [np.where(rng.random(rows) < agree, side, 1 - side) for side in sides]
-        right, proxy, ends = sides[0] - sides[1], said[0] - said[1], (-1.0, 1.0)
-    elif kind == "questions":
-        units = rng.integers(0, rows // 3, rows)
-    elif kind == "confidence":
-        proxy = 1 / (1 + np.exp(-(2 * right - 1) * rng.choice([0, 1, 3]) - rng.normal(0, 1, rows)))
-    return right, proxy, units, ends
 
 
 @pytest.mark.skipif(not REFERENCE.exists(), reason="the reference is not there")
@@ -49,13 +23,18 @@ def test_six_hundred_random_sets_agree_with_the_reference():
     reference = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(reference)
     rng, used = np.random.default_rng(0), set()
-    kinds = ("verdicts", "grades", "difference", "questions", "confidence")
     for number in range(600):
-        n, others = int(rng.choice([20, 50, 100, 200])), int(rng.choice([100, 1000]))
-        y, f, units, ends = drawn(rng, kinds[number % 5], n, others)
-        of = {} if units is None else {"units": units[:n], "units_rest": units[n:]}
-        expected = reference.estimate(y[:n], f[:n], f[n:], ends=ends, **of)
-        few = FewLabels(y[:n], f[:n], f[n:], units, ends)
+        labels, kind = int(rng.choice([20, 50, 200])), ("", "grades", "difference", "questions")[number % 4]
+        if kind:
+            few, _ = numbers(rng, labels, kind)
+        else:
+            share, agreement = rng.choice([0.5, 0.75, 0.93, 0.99]), rng.choice([0.6, 0.8, 0.95, 0.99])
+            y, f = verdicts(rng, labels + 500, share, agreement, rng.choice(["even", "lenient"]))
+            few = FewLabels(y[:labels], f[:labels], f[labels:])
+        n, of = len(few.outcome), {"ends": few.ends}
+        if few.units is not None:
+            of |= {"units": few.units[:n], "units_rest": few.units[n:]}
+        expected = reference.estimate(few.outcome, few.proxy, few.unlabelled, **of)
         found = few.corrected(0.95)
         used.add(expected["by"])
         assert (found is None) == (expected["by"] == "labels")
@@ -66,7 +45,8 @@ def test_six_hundred_random_sets_agree_with_the_reference():
         np.testing.assert_allclose(values, [expected[key] for key in ("value", "low", "high")], 0, 1e-12)
         assert found.worth(n, Interval(*expected["alone"], 0.95)) == reference.worth(expected)
         if few.of_verdicts:
-            assert few.labels_needed(0.05, 0.95) == reference.more_labels(y[:n], f[:n], f[n:], 0.05)
+            needed = reference.more_labels(few.outcome, few.proxy, few.unlabelled, 0.05)
+            assert few.labels_needed(0.05, 0.95) == needed
     assert used == {"labels", "verdicts", "proxy", "proxy+unseen"}
 
 

@@ -516,8 +516,7 @@ def _by_proxy(alone: Estimate, few: FewLabels, settings: Settings, *, misses: bo
     p, n = few.drawn_alike() if len(few.unlabelled) else 1.0, len(few.outcome)
     reweighted = p < NOT_DRAWN and few.of_verdicts
     corrected = few.corrected(settings.level, always=reweighted) if n >= FEWEST_LABELS else None
-    every = [few.proxy, np.append(few.proxy, few.unlabelled)]
-    expected, expected_of_all = (float(np.mean(1 - of if misses else of)) for of in every)
+    expected, expected_of_all = (float((1 - of if misses else of).mean()) for of in (few.proxy, few.every))
     facts = {"labels": float(n), "unlabelled": float(len(few.unlabelled)), "correlation": few.correlation}
     facts |= {"expected_of_labelled": expected, "expected": expected_of_all, "p_random": p}
     if few.of_verdicts:
