@@ -79,9 +79,9 @@ def _read(result: Result) -> str:
         quality = {"outcomes": f"{percent(result.accuracy)} right", "grades": "grades", "predictions": size}
         rows = read.questions or counted(read.rows, "row")
         if read.judge and read.without_label:
-            every = read.questions or counted(read.rows + read.without_label, "row")
-            labels = f"{counted(read.rows, 'label')} in {some(read.taken)}"
-            return f"{place}: {every}, verdicts of {read.judge}, {labels}; no probabilities"
+            rows = read.questions or counted(read.rows + read.without_label, "row")
+            labels = f"verdicts of {read.judge}, {counted(read.rows, 'label')} in {some(read.taken)}"
+            return f"{place}: {rows}, {labels}; no probabilities"
         labels = f", labels: {read.labels}" if read.outcomes == "predictions" else ""
         return f"{place}: {rows}, {quality[read.outcomes]} by {some(read.taken)}{labels}; no probabilities"
     if read.of_answers:

@@ -95,7 +95,7 @@ def test_labels_chosen_by_the_verdict_are_told_first(run, tmp_path):
 @pytest.mark.parametrize(
     ("change", "options", "said"),
     [
-        (lambda t: t.assign(human=t["human"].where(t.index < 60)), (), "expected labels of 20"),
+        (lambda t: t.assign(human=t["human"].where(t.index < 60)), (), "expected 20 at least"),
         (lambda t: t.assign(human=1), ("--judge", "judge"), "expected rows without one"),
         (lambda t: t.assign(judge=t["judge"].where(t.index > 3)), ("--judge", "judge"), "missing in 4"),
         (lambda t: t.assign(w=1.0), ("--weights", "w"), "rows that count alike"),

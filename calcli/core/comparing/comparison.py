@@ -585,8 +585,7 @@ def _sign(metric: Measure) -> int:
 def _verdict(difference: Difference, level: float) -> Verdict:
     entry = difference.metric.entry
     worse = entry.cost(difference.candidate) - entry.cost(difference.baseline)
-    if difference.change is not None:
-        worse = difference.change * _sign(difference.metric)
+    worse = worse if difference.change is None else difference.change * _sign(difference.metric)
     if math.isinf(difference.value) and entry.target is None:  # one infinite loss proves an infinite mean
         return _told(entry, worse)
     if difference.within_margin:
@@ -675,9 +674,8 @@ def _simultaneous(
 def _flips(baseline: System, candidate: System, show: tuple[str, ...]) -> Flips | None:
     """Return which questions differ between two systems; None where probabilities are of classes."""
     sides, rows = (baseline, candidate), baseline.predictions
-    if not all("hit" in side.measured.columns for side in sides):
-        return None
-    if rows.has_probabilities and not rows.of_answers:
+    of_classes = rows.has_probabilities and not rows.of_answers
+    if of_classes or not all("hit" in side.measured.columns for side in sides):
         return None
     column = rows.columns.get(rows.provenance.identity)
     column = np.arange(rows.n_rows) if column is None else column.astype(str)

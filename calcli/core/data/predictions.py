@@ -306,10 +306,13 @@ class Predictions:
             raise InputError(f"{self.provenance.path}: {self.provenance.by_ranking}")
 
     def require_probabilities(self) -> None:
-        """Raise an InputError if there are only outcomes, grades or predicted classes."""
+        """Raise an InputError if there are no probabilities, or rows lack labels."""
+        path, count = self.provenance.path, self.provenance.without_label
+        if self.has_probabilities and count:
+            raise InputError(f"{path}: {count:,} rows have no label; leave them out with --drop-missing")
         if not self.has_probabilities:
             raise InputError(
-                f"{self.provenance.path} has {KINDS[self.provenance.outcomes]}; this needs "
+                f"{path} has {KINDS[self.provenance.outcomes]}; this needs "
                 "probabilities, which evaluate, compare, check and plan do not"
             )
 

@@ -101,10 +101,9 @@ def area_if_backwards(measured: Measurements, settings: Settings, estimates: Est
     return backwards_area(measured) if available else None
 
 
-def _questions(measured: Measurements, settings: Settings, _: Estimates) -> Mapping[str, Any]:
+def _questions(measured: Measurements, *_: Any) -> Mapping[str, Any]:
     """Return the repeated questions with right and wrong epochs."""
-    rows = measured.predictions
-    origin = rows.provenance
+    rows, origin = measured.predictions, measured.predictions.provenance
     if not origin.questions or not rows.of_answers or not rows.has_rows or origin.outcomes == "grades":
         return {}
     right, times, _rows = Attempts.of(rows)

@@ -226,12 +226,11 @@ def judged(table: Table, judge: str, label: str | None, options: ReadOptions) ->
     grades, verdicts = (_grades(column_values(table, name), name, place, scale) for name in (label, judge))
     refuse_gone(np.isnan(verdicts), f"the verdict, {judge},", place, "the judge must see every row")
     there = ~np.isnan(grades)
-    number, missing = int(np.count_nonzero(there)), int(np.count_nonzero(~there))
-    if number < FEWEST_LABELS or not missing:
-        why = f"labels of {FEWEST_LABELS} rows at least" if missing else "rows without one: leave out --judge"
-        raise InputError(
-            f"{place.name}: {number:,} of {number + missing:,} rows have a label; expected {why}"
-        )
+    number, rows = int(np.count_nonzero(there)), len(there)
+    size = f"{number:,} of {rows:,} rows have a label"
+    if number < FEWEST_LABELS or number == rows:
+        why = "rows without one: leave out --judge" if number == rows else f"{FEWEST_LABELS} at least"
+        raise InputError(f"{place.name}: {size}; expected {why}")
     _, _, identity, repeated = questions_of(table, np.ones(len(there), np.bool_), options)
     labels_from = f'column "{label}"'
     unlabelled = _of_grades(table, label, np.flatnonzero(~there), verdicts[~there], labels_from, options)
@@ -243,6 +242,7 @@ def judged(table: Table, judge: str, label: str | None, options: ReadOptions) ->
         identity=identity,
         judge=judge,
         proxy=verdicts[there],
+        notes=(f"{size}; {judge} judges all",),
         unlabelled=unlabelled,
     )
 

@@ -429,8 +429,8 @@ def few_labelled(labelled: NDArray[np.bool_]) -> bool:
 def _with_others(source: Source, labelled: NDArray[np.bool_]) -> Source:
     """Return the rows with a label, with the other rows beside them."""
     count = np.count_nonzero(~labelled)
-    note = f"{count:,} of {len(labelled):,} rows have no label, and count in the accuracy alone"
-    return replace(source.kept(labelled, (note,)), unlabelled=source.kept(~labelled))
+    doubt = f"{count:,} of {len(labelled):,} rows have no label, and count in the accuracy alone"
+    return replace(source.kept(labelled, doubts=[doubt]), unlabelled=source.kept(~labelled))
 
 
 def _without_missing(source: Source, classes: tuple[str, ...]) -> Source:
