@@ -116,7 +116,10 @@ def calibration_map(results: Mapping[str, CalibrationMap], classes: Sequence[str
         axes.set_xlabel(f"{words(result.lens, classes).score}, before\nn = {result.all_rows:,}")
         if is_leftmost(axes):
             axes.set_ylabel("After calibration; observed")
-    handles = [*stacks[0][0].get_legend_handles_labels()[0], *thin_key(one.thin for one in results.values())]
+    handles = [
+        *stacks[0][0].get_legend_handles_labels()[0],
+        *thin_key(result.thin for result in results.values()),
+    ]
     figure.legend(handles=handles, loc="outside upper center", ncols=2)
     return figure
 

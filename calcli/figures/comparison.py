@@ -11,17 +11,7 @@ from calcli.core.comparing.comparison import Difference
 from calcli.core.curves.unbinned import Curve
 from calcli.figures.corp import IDEAL
 from calcli.figures.inline import tell, tell_curves
-from calcli.figures.style import (
-    BAR,
-    COLUMN,
-    DASHES,
-    MUTED,
-    SERIES,
-    Look,
-    new_figure,
-    styled,
-    unit_square,
-)
+from calcli.figures.style import BAR, COLUMN, DASHES, MUTED, SERIES, Look, new_figure, styled, unit_square
 from calcli.figures.wording import drawn, titles, words
 
 LINE = 0.17  # inches: a system
@@ -45,20 +35,22 @@ def changes(systems: Mapping[str, Mapping[str, Difference]]) -> Figure:
     grid = figure.subplots(len(systems), 1, squeeze=False, height_ratios=[count + 1 for count in rows])
     for axes, (metric, differences) in zip(grid[:, 0], systems.items(), strict=True):
         ends = [0.0]
-        for y, (name, one) in enumerate(differences.items()):
-            if one.interval is None:
+        for y, (name, change) in enumerate(differences.items()):
+            if change.interval is None:
                 continue
-            low, high = one.interval.low, one.interval.high
-            ends += [low, high, -one.margin, one.margin]
-            if one.margin:
-                axes.axvspan(-one.margin, one.margin, color=BAR, linewidth=0)
-            marked = one.verdict in PROVEN
+            low, high = change.interval.low, change.interval.high
+            ends += [low, high, -change.margin, change.margin]
+            if change.margin:
+                axes.axvspan(-change.margin, change.margin, color=BAR, linewidth=0)
+            marked = change.verdict in PROVEN
             color = SERIES[1] if marked else SERIES[0]
             axes.hlines(y, low, high, color=color, linewidth=1.6)
-            axes.plot(one.value, y, marker="D" if marked else "o", markersize=4, color=color)
-            axes.text(1.02, y, one.verdict, transform=axes.get_yaxis_transform(), va="center", fontsize=6.8)
-            ends_text = f"{drawn(one.value)}, {drawn(low)} to {drawn(high)}"
-            tell(axes, (low, high), (y - 0.4, y + 0.4), [f"{name}, {metric}\n{ends_text}\n{one.verdict}"])
+            axes.plot(change.value, y, marker="D" if marked else "o", markersize=4, color=color)
+            axes.text(
+                1.02, y, change.verdict, transform=axes.get_yaxis_transform(), va="center", fontsize=6.8
+            )
+            ends_text = f"{drawn(change.value)}, {drawn(low)} to {drawn(high)}"
+            tell(axes, (low, high), (y - 0.4, y + 0.4), [f"{name}, {metric}\n{ends_text}\n{change.verdict}"])
         axes.axvline(0, color=MUTED, linewidth=0.9, dashes=(4, 2))
         room = 0.06 * (max(ends) - min(ends)) or 1
         axes.set(xlim=(min(ends) - room, max(ends) + room), ylim=(len(differences) - 0.4, -0.6))

@@ -60,7 +60,9 @@ def divergence_curves(results: Mapping[str, Divergences]) -> Figure:
             axes.plot(result.mean, result.at_mean[name], marker="*", markersize=9, color=color)
         axes.set(xlim=(0, 1), xlabel="First class, fixed")
         axes.set_title(title, loc="left")
-        curves = {names[system]: (one.fixed, {"": one.curves[name]}) for system, one in results.items()}
+        curves = {
+            names[system]: (result.fixed, {"": result.curves[name]}) for system, result in results.items()
+        }
         tell_curves(axes, "first class, fixed", curves)
     handles, labels = figure.axes[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside upper center", ncols=2)

@@ -107,7 +107,7 @@ def tell_curves(
         )
         for name, (x, ys) in curves.items()
     ]
-    x = np.unique(np.concatenate([one for _, one, _ in systems]))
+    x = np.unique(np.concatenate([places for _, places, _ in systems]))
     x = x[np.unique(np.linspace(0, len(x) - 1, min(STRIPS, len(x))).round().astype(np.intp))]
     between = (x[:-1] + x[1:]) / 2
     texts = []

@@ -32,12 +32,12 @@ def segments_forest(
     metric
         What they are compared by.
     """
-    shown = [segment for n, segment in enumerate(segments) if n < MOST or segment.name in flagged]
-    names, scale = titles([segment_.name for segment_ in shown], LONGEST), 100 if metric == "gap" else 1
-    figure = new_figure(1.5 * COLUMN, 0.6 + LINE * len(shown))
+    listed = [segment for n, segment in enumerate(segments) if n < MOST or segment.name in flagged]
+    names, scale = (titles([segment_.name for segment_ in listed], LONGEST), 100 if metric == "gap" else 1)
+    figure = new_figure(1.5 * COLUMN, 0.6 + LINE * len(listed))
     axes = figure.subplots()
     axes.axvline(0, color=MUTED, linewidth=0.9, dashes=(4, 2))
-    for y, one in enumerate(shown):
+    for y, one in enumerate(listed):
         marked = one.name in flagged
         color = SERIES[1] if marked else SERIES[0]
         low, value, high = (scale * end for end in (one.low, one.value, one.high))
@@ -45,8 +45,12 @@ def segments_forest(
         axes.plot(value, y, marker="D" if marked else "o", markersize=4, color=color)
         text = f"{number(value)}, {number(low)} to {number(high)}"
         tell(axes, (low, high), (y - 0.4, y + 0.4), [f"{one.name}, {one.rows:,} rows\n{text}"])
-    axes.set_yticks(range(len(shown)), [f"{names[one.name]} ({one.rows:,})" for one in shown], fontsize=6.8)
-    axes.set_ylim(len(shown) - 0.4, -0.6)
+    axes.set_yticks(
+        range(len(listed)),
+        [f"{names[segment.name]} ({segment.rows:,})" for segment in listed],
+        fontsize=6.8,
+    )
+    axes.set_ylim(len(listed) - 0.4, -0.6)
     axes.set_xlabel("Predicted - observed (points)" if metric == "gap" else "Excess log-loss (nats)")
     axes.grid(axis="x", color=GRID)
     return figure

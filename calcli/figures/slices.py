@@ -105,7 +105,9 @@ def forest(results: Mapping[str, Forest]) -> Figure:
         Forests by system name, all of the same metrics; slices are in the order of the first system.
     """
     leading, *others_ = results.values()
-    every = list(dict.fromkeys([*leading.worst_first, *(name for other in others_ for name in other.slices)]))
+    every = list(
+        dict.fromkeys([*leading.worst_first, *(name for series in others_ for name in series.slices)])
+    )
     plotted = {name for result in results.values() for name in result.shown(MOST)}
     names = [name for name in every if name in plotted]
     metrics = list(leading.overall)

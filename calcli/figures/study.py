@@ -22,17 +22,19 @@ def deviations(studied: Sequence[Deviation]) -> Figure:
     studied
         By metric and number of rows.
     """
-    metrics = list(dict.fromkeys(one.metric for one in studied))
+    metrics = list(dict.fromkeys(point.metric for point in studied))
     names = titles(metrics)
     figure, stacks = panels(len(metrics), heights=(1,), height=2.7)
     for (axes,), metric in zip(stacks, metrics, strict=True):
-        of_metric = sorted((one for one in studied if one.metric == metric), key=lambda one: one.rows)
-        rows = [one.rows for one in of_metric]
-        ends = [one.low for one in of_metric], [one.high for one in of_metric]
+        of_metric = sorted(
+            (point for point in studied if point.metric == metric), key=lambda point: point.rows
+        )
+        rows = [point.rows for point in of_metric]
+        ends = [point.low for point in of_metric], [point.high for point in of_metric]
         axes.axhline(0, color=MUTED, linewidth=0.8, dashes=(4, 2))
         axes.vlines(rows, *ends, color=SERIES[0], linewidth=3, alpha=0.3, label="5% to 95%")
         axes.plot(
-            rows, [one.mean for one in of_metric], color=SERIES[0], marker="o", markersize=4, label="mean"
+            rows, [point.mean for point in of_metric], color=SERIES[0], marker="o", markersize=4, label="mean"
         )
         axes.set_title(f"{names[metric]}\ntrue value {of_metric[0].written_truth()}", loc="left", fontsize=7)
         axes.set(xscale="log", xlabel="Rows")

@@ -59,7 +59,9 @@ def temperature_curve(results: Mapping[str, TemperatureCurve]) -> Figure:
     won = at_one - lowest if at_one else 0.5  # something, where nothing is lost at any temperature
     axes.set(ylim=(lowest - 0.08 * (won + lowest / 4), at_one + 2 * won + lowest / 2))
     axes.set(xlabel="Temperature (1: as it is)", ylabel="Log-loss (nats)")
-    curves = {names[name]: (one.temperature, {"log-loss": one.log_loss}) for name, one in results.items()}
+    curves = {
+        names[name]: (result.temperature, {"log-loss": result.log_loss}) for name, result in results.items()
+    }
     tell_curves(axes, "temperature", curves)
     figure.legend(loc="outside upper center")
     return figure

@@ -70,7 +70,7 @@ def least_error(predictions: Predictions, score: str, optimum: float) -> LeastEr
         return float(-weights @ of_label / weights.sum())
 
     grid = optimum * np.geomspace(FACTOR, 1 / FACTOR, POINTS)
-    errors = [error(one) for one in grid]
+    errors = [error(temperature) for temperature in grid]
     place = int(np.argmin(errors))
     best = float(grid[place])
     return LeastError(best, errors[place], log_loss(best), log_loss(optimum))

@@ -104,10 +104,14 @@ def _plain(metrics: Sequence[str]) -> Settings:
     return Settings(metrics=tuple(metrics), intervals=False, draws=0)
 
 
-def _drawn(given: Predictions, units: Units, rng: np.random.Generator) -> Positions:
+def _drawn(predictions: Predictions, units: Units, rng: np.random.Generator) -> Positions:
     """Draw rows with replacement; again where no row has weight, which is no data."""
     rows = units.drawn(rng)
-    return rows if given.weights is None or given.weights[rows].any() else _drawn(given, units, rng)
+    return (
+        rows
+        if predictions.weights is None or predictions.weights[rows].any()
+        else _drawn(predictions, units, rng)
+    )
 
 
 def _taken(predictions: Predictions, rows: Positions, labels: Array | None = None) -> Predictions:

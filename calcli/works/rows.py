@@ -25,15 +25,17 @@ def posteriors_of(truth: Predictions, predictions: Predictions) -> Doubles:
     InputError
         If they are not of these rows or classes.
     """
-    path, other = predictions.provenance.path, truth.provenance.path
+    path, truth_path = predictions.provenance.path, truth.provenance.path
     if truth.n_rows != predictions.n_rows:
-        raise InputError(f"{other} has {truth.n_rows:,} rows; expected the {predictions.n_rows:,} of {path}")
+        raise InputError(
+            f"{truth_path} has {truth.n_rows:,} rows; expected the {predictions.n_rows:,} of {path}"
+        )
     require_classes(truth, predictions.classes, path)
     different = int(np.count_nonzero(truth.labels != predictions.labels))
     if different and not predictions.of_answers:
         raise InputError(
-            f"{other} and {path} have different labels in {different:,} of {truth.n_rows:,} rows; expected "
-            "posteriors of the same rows, in the same order"
+            f"{truth_path} and {path} have different labels in {different:,} of {truth.n_rows:,} rows; "
+            "expected posteriors of the same rows, in the same order"
         )
     return np.exp(log_probabilities(truth))
 

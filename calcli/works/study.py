@@ -110,7 +110,7 @@ def workers_for(
     """Return how many processes make the data sets of a study; see `study`."""
     scores = [_scores(size, parameters) for size in rows]
     jobs = sum(len(_parts(size, series, parameters)) for size in rows)
-    return processes_for(series * sum(scores), jobs, workers, held=max(scores), gains=GAINS)
+    return processes_for(series * sum(scores), jobs, workers, stored=max(scores), gains=GAINS)
 
 
 def _scores(rows: int, parameters: Mapping[str, float]) -> int:

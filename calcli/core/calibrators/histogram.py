@@ -139,7 +139,11 @@ class ScalingBinning(OneDimensional):
 
     def breakpoints(self) -> Doubles:
         """Return the edges of the bins as probabilities before the curve."""
-        maps = [one for one in self._unpacked(int(self.learned(CLASSES))) if one["slope"]]
+        maps = [
+            calibration_map
+            for calibration_map in self._unpacked(int(self.learned(CLASSES)))
+            if calibration_map["slope"]
+        ]
         odds = [(map_["lower_edges"] - map_["intercept"]) / map_["slope"] for map_ in maps]
         return np.exp(-np.logaddexp(0, -np.concatenate([*odds, np.empty(0)])))
 
@@ -433,11 +437,7 @@ class VectorHistogram(Calibrator):
     smoothing: float = arg(SMOOTHED, default=1.0, least=0)
 
     def learn(
-        self,
-        scores: Array,
-        labels: NDArray[np.integer[Any]],
-        weights: Array | None,
-        start: Parameters | None,
+        self, scores: Array, labels: NDArray[np.integer[Any]], weights: Array | None, start: Parameters | None
     ) -> None:
         """Set `parameters`: the tree of the splits, and the (m, K) frequencies of the bins."""
         probs = _probs(scores)

@@ -89,11 +89,7 @@ class Pool(Calibrator):
         return [make(nested_method(text)) for text in self.members.split(JOINED)]
 
     def learn(
-        self,
-        scores: Array,
-        labels: NDArray[np.integer[Any]],
-        weights: Array | None,
-        start: Parameters | None,
+        self, scores: Array, labels: NDArray[np.integer[Any]], weights: Array | None, start: Parameters | None
     ) -> None:
         """Fit the members, and their weights where they are not given; see `Calibrator.fit`."""
         mixed = np.array(self.weights) if self.weights else self._weights(scores, labels, weights)
@@ -142,8 +138,8 @@ class Pool(Calibrator):
         fitted = []
         for number, member in enumerate(self._made()):
             prefix = f"{number}."
-            known = {k.removeprefix(prefix): v for k, v in self.parameters.items() if k.startswith(prefix)}
-            fitted.append(member.fresh(known))
+            learned = {k.removeprefix(prefix): v for k, v in self.parameters.items() if k.startswith(prefix)}
+            fitted.append(member.fresh(learned))
         return fitted
 
 

@@ -119,11 +119,7 @@ class Structured(Calibrator):
         return np.zeros_like(beta)
 
     def learn(
-        self,
-        scores: Array,
-        labels: NDArray[np.integer[Any]],
-        weights: Array | None,
-        start: Parameters | None,
+        self, scores: Array, labels: NDArray[np.integer[Any]], weights: Array | None, start: Parameters | None
     ) -> None:
         """Learn the parts; see `Calibrator.fit`."""
         rows = self._rows(scores, labels, weights)
@@ -189,9 +185,11 @@ class Structured(Calibrator):
         log_probs = clip_below(log_softmax(scores.astype(np.float64, copy=False)), self.learned("floor"))
         features = self._features(log_probs, self.parameters)
         nothing = Parts(slopes, np.zeros((len(slopes), classes)), np.zeros(classes), np.zeros((0, 0)))
-        known = {name: np.asarray(self.parameters[name]) for name in Parts._fields if name in self.parameters}
+        learned = {
+            name: np.asarray(self.parameters[name]) for name in Parts._fields if name in self.parameters
+        }
         result = np.empty(scores.shape)
-        forward(features, nothing._replace(**known), out=result)
+        forward(features, nothing._replace(**learned), out=result)
         return log_softmax(result)
 
 
@@ -393,11 +391,7 @@ class StructuredScaling(Structured):
         return Penalty(0.5 / rows, penalty * unit, penalty * unit, matrix)
 
     def learn(
-        self,
-        scores: Array,
-        labels: NDArray[np.integer[Any]],
-        weights: Array | None,
-        start: Parameters | None,
+        self, scores: Array, labels: NDArray[np.integer[Any]], weights: Array | None, start: Parameters | None
     ) -> None:
         """Choose the strengths where there are several, then learn the parts; see `Calibrator.fit`."""
         if self.form == "matrix":

@@ -189,7 +189,9 @@ def measured_systems(
         for tests of all systems, and no intervals.
     """
     metrics = parse_metrics(settings.metrics, settings.defaults)
-    predictions = [counted(one) for one in _with_clusters(predictions, settings.cluster if paired else None)]
+    predictions = [
+        counted(system) for system in _with_clusters(predictions, settings.cluster if paired else None)
+    ]
     sampled = any(is_sampled(prediction, settings) for prediction in predictions)
     systems, read = list[System](), 0
     for number, rows in enumerate(predictions):

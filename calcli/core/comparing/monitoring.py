@@ -81,10 +81,10 @@ class Period:
         return self.predicted - self.observed
 
 
-def _range(first: str, last: str) -> str:
+def _range(start: str, last: str) -> str:
     """Return from when to when, of dates in one year without the second year."""
     year, day = last[:5], last[5:]
-    return f"{first} to {day if year.endswith('-') and first.startswith(year) else last}"
+    return f"{start} to {day if year.endswith('-') and start.startswith(year) else last}"
 
 
 def joined(periods: Sequence[Period]) -> Period:

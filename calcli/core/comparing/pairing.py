@@ -148,15 +148,17 @@ def _require_same_cases(reference: Predictions, system: Predictions, key: str | 
         raise InputError(f"{_path(system)} and {_path(reference)} have different row weights; {SAME}")
 
 
-def _require_same_questions(predictions: Predictions, other: Predictions) -> None:
+def _require_same_questions(predictions: Predictions, candidate: Predictions) -> None:
     """Raise an InputError if the columns that name the questions differ, whatever the answers."""
     for name in predictions.columns:
-        if name.casefold() in QUESTIONS and name in other.columns:
-            different = np.flatnonzero(predictions.column(name).astype(str) != other.column(name).astype(str))
+        if name.casefold() in QUESTIONS and name in candidate.columns:
+            different = np.flatnonzero(
+                predictions.column(name).astype(str) != candidate.column(name).astype(str)
+            )
             if len(different):
                 row = predictions.stored_row(int(different[0]))
                 raise InputError(
-                    f"{_path(other)} and {_path(predictions)} differ in {name} in {len(different):,} of "
+                    f"{_path(candidate)} and {_path(predictions)} differ in {name} in {len(different):,} of "
                     f"{predictions.n_rows:,} paired rows, the first of them row {row}; expected "
                     f"answers to the same questions in the same order; match them with --key {name}"
                 )

@@ -391,8 +391,10 @@ def exit_status(checked: Sequence[Checked], *, strict: bool = False) -> int:
 
     If `strict`, a file with a warning counts as one that could not be judged.
     """
-    if any(one.count("failed") for one in checked):
+    if any(file.count("failed") for file in checked):
         return 1
     return (
-        2 if any(one.fault or one.count("not judged") or (strict and one.warnings) for one in checked) else 0
+        2
+        if any(file.fault or file.count("not judged") or (strict and file.warnings) for file in checked)
+        else 0
     )

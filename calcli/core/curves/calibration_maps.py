@@ -179,8 +179,12 @@ def temperature_curve(rows: Predictions, widest: float = 8.0) -> TemperatureCurv
     InputError
         If no row is left.
     """
-    held = rows_of(rows, exact=True)
-    labels, weights, log_probs = np.asarray(held.labels), held.weights, log_softmax(held.scores)
+    scored_rows = rows_of(rows, exact=True)
+    labels, weights, log_probs = (
+        np.asarray(scored_rows.labels),
+        scored_rows.weights,
+        log_softmax(scored_rows.scores),
+    )
     of_label = log_probs[np.arange(len(labels)), labels]
     possible = np.isfinite(of_label)
     if not possible.any():

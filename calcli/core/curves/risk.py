@@ -212,7 +212,9 @@ def weighted_risk(evaluation: Evaluation, scores: Mapping[str, IntegralOfRisks])
     risk = _Costs(score, problem.outcome, weights).at(1 - a)[0] / (a * (1 - a))
     weighted = {name: score.weight(1 - a) * risk for name, score in scores.items()}
     estimates = {name: evaluation.estimates[name] for name in scores}
-    return WeightedRiskCurve(a, risk, weighted, {name: _normalized(one) for name, one in estimates.items()})
+    return WeightedRiskCurve(
+        a, risk, weighted, {name: _normalized(estimate) for name, estimate in estimates.items()}
+    )
 
 
 def _normalized(estimate: Estimate) -> float:

@@ -177,9 +177,11 @@ def forest(evaluation: Evaluation, columns: Sequence[str], expressions: Sequence
         As `keep_slices`.
     """
     keep_slices(evaluation, columns, expressions)
-    slices = {str(one.slice): one for column in columns for one in evaluation.slices[column]}
+    slices = {str(part.slice): part for column in columns for part in evaluation.slices[column]}
     rows = {name: slice_.input.rows for name, slice_ in slices.items()}
-    estimates = [{each: slice_.estimates[each] for each in expressions} for slice_ in slices.values()]
+    estimates = [
+        {expression: slice_.estimates[expression] for expression in expressions} for slice_ in slices.values()
+    ]
     corrected = with_corrected_p(estimates, [count >= ENOUGH_ROWS for count in rows.values()])
     overall = {name: evaluation.estimates[name] for name in expressions}
     return Forest(overall, dict(zip(slices, corrected, strict=True)), rows, evaluation.predictions.n_rows)
@@ -255,13 +257,13 @@ def score_sets(systems: Mapping[str, Mapping[str, Estimate]], *, named: bool = F
         If there is none, or others are asked for.
     """
     estimates_, *more_systems = systems.values()
-    shared = [expression for expression in estimates_ if all(expression in other for other in more_systems)]
+    shared = [expression for expression in estimates_ if all(expression in system for system in more_systems)]
     names = [name for name in shared if _is_drawn(estimates_[name].metric, errors=named)]
     if not names or (named and len(names) < len(shared)):
-        known = ", ".join(name for name, metric in METRICS.items() if name == LOSS or _is_normalized(metric))
+        usual = ", ".join(name for name, metric in METRICS.items() if name == LOSS or _is_normalized(metric))
         unknown = next((name for name in shared if name not in names), "nothing")
         raise UsageError(
-            f"the figure scores draws {known} and calibration errors, not {unknown}; see --metrics"
+            f"the figure scores draws {usual} and calibration errors, not {unknown}; see --metrics"
         )
     return {
         system: ScoreSet(tuple(estimates[expression] for expression in names))

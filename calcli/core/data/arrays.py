@@ -26,7 +26,9 @@ def missing(values: Array) -> Positions:
     if values.dtype.kind in "US":
         return np.flatnonzero(values == values.dtype.type())
     if values.dtype.kind == "O":
-        return np.flatnonzero([is_nothing(one) or (type(one) is str and not one) for one in values.tolist()])
+        return np.flatnonzero(
+            [is_nothing(value) or (type(value) is str and not value) for value in values.tolist()]
+        )
     return np.empty(0, np.intp)
 
 

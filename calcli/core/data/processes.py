@@ -30,7 +30,7 @@ def cores() -> int:
     return os.cpu_count() or 1
 
 
-def processes_for(scores: int, jobs: int, workers: int | None, held: int = 0, gains: int = GAINS) -> int:
+def processes_for(scores: int, jobs: int, workers: int | None, stored: int = 0, gains: int = GAINS) -> int:
     """Return the number of processes for some jobs: the number given, or one a core where that is faster.
 
     Parameters
@@ -41,14 +41,14 @@ def processes_for(scores: int, jobs: int, workers: int | None, held: int = 0, ga
         There are no more processes than these.
     workers
         As said; None if nothing was.
-    held
+    stored
         Scores that each process keeps a copy of.
     gains
         Scores from which processes gain.
     """
     if parent_process() is not None:  # one of many already
         return 1
-    limit = min(cores(), max(1, HELD // max(1, held)))
+    limit = min(cores(), max(1, HELD // max(1, stored)))
     return min(workers or (limit if scores >= gains else 1), jobs)
 
 

@@ -171,7 +171,7 @@ def rows_needed(rows: Sequence[ClassRow]) -> int:
     return max((math.ceil(ENOUGH_OF_CLASS / share) for share in shares if share > 0), default=0)
 
 
-ORDER = Section(needs_of_order, lambda *found: {"backwards_area": area_if_backwards(*found)})
+ORDER = Section(needs_of_order, lambda *measured: {"backwards_area": area_if_backwards(*measured)})
 SECTIONS = (
     Section(lambda rows, settings: [HITS, through(AUTO_LENS, rows, settings)], _confidence),
     Section(lambda rows, settings: class_sums(settings.bins, rows, settings), _classes),

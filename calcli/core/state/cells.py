@@ -68,12 +68,12 @@ class ScoreCells:
         return cls(counts, weight, squares, np.zeros((CELLS, 2)), bins, bin_weight, np.zeros((BINS, 4)))
 
     def add(
-        self, score: Floats, outcome: Array, weights: Floats | None = None, other: Floats | None = None
+        self, score: Floats, outcome: Array, weights: Floats | None = None, complement: Floats | None = None
     ) -> None:
         """Add (n,) rows; of two classes with the probability of the other one."""
         for rows in batches(len(score), 1, TOGETHER):
             p, hit = score[rows], outcome[rows].astype(np.bool_, copy=False)
-            q = 1 - p if other is None else other[rows]
+            q = 1 - p if complement is None else complement[rows]
             weight = None if weights is None else weights[rows]
             near, place = np.minimum(p, q), (p > q).astype(np.int32)
             place += cell_of(near) << 1
@@ -95,12 +95,12 @@ class ScoreCells:
                 _add(self.squares, place, np.square(weight))
                 _add(self.bin_weight, bin_place, weight)
 
-    def merge(self, other: ScoreCells) -> None:
+    def merge(self, cells: ScoreCells) -> None:
         """Add the rows of other cells."""
         for name in NAMES:
             sums = getattr(self, name)
             if sums is not None:
-                sums += getattr(other, name)
+                sums += getattr(cells, name)
 
     @classmethod
     def of_arrays(cls, arrays: Mapping[str, Array]) -> Self:

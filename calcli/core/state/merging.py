@@ -136,8 +136,10 @@ class _Union:
 
 def _of_rows(states: Sequence[State]) -> State:
     """Return the state of the rows of all, which are few."""
-    parts = tuple(part for state in states for part in state.parts)
-    return replace(states[0], parts=parts, rows=Rows.joined(state.rows for state in states if state.rows))
+    every_part = tuple(part for state in states for part in state.parts)
+    return replace(
+        states[0], parts=every_part, rows=Rows.joined(state.rows for state in states if state.rows)
+    )
 
 
 def _in_order(state: State, heads: Mapping[str, Head]) -> State:

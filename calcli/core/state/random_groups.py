@@ -84,13 +84,13 @@ class Statistic:
     infinite_weight: float
     first: tuple[int, ...]
 
-    def merged(self, other: Statistic) -> Statistic:
+    def merged(self, statistic: Statistic) -> Statistic:
         """Return the sums of both."""
         return Statistic(
-            self.sums + other.sums,
-            self.infinite + other.infinite,
-            self.infinite_weight + other.infinite_weight,
-            (self.first + other.first)[:ROWS_NAMED],
+            self.sums + statistic.sums,
+            self.infinite + statistic.infinite,
+            self.infinite_weight + statistic.infinite_weight,
+            (self.first + statistic.first)[:ROWS_NAMED],
         )
 
 
@@ -151,8 +151,10 @@ class RandomGroups:
                 infinite = np.isinf(values) if weights is None else np.isinf(values) & (weights > 0)
                 where, marked = np.flatnonzero(infinite), summed(infinite, np.int64)
                 values = np.where(np.isfinite(values), values, 0)  # also of rows without weight
-            whole = weights is None and values.dtype == np.bool_
-            sums = summed(values if weights is None else values * weights, np.int64 if whole else np.float64)
+            is_boolean = weights is None and values.dtype == np.bool_
+            sums = summed(
+                values if weights is None else values * weights, np.int64 if is_boolean else np.float64
+            )
             weight = float(len(where) if weights is None else weights[where].sum())
             numbers_named = () if numbers is None else numbers[where[:ROWS_NAMED]].tolist()
             return Statistic(sums, marked, weight, tuple(numbers_named))

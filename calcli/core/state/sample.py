@@ -100,10 +100,10 @@ class Sample:
             Rows(hashes[low], labels[low].astype(np.int64), weight, _short(scores[low]), {}), self._below
         )
 
-    def merge(self, other: Sample) -> None:
+    def merge(self, sample: Sample) -> None:
         """Take the rows of another sample."""
-        for rows in other._parts:
-            self._take(rows, other._below)
+        for rows in sample._parts:
+            self._take(rows, sample._below)
 
     @property
     def rows(self) -> Rows:
@@ -113,11 +113,13 @@ class Sample:
         ordered = lowest.by_id
         return ordered._replace(scores=_short(ordered.scores))
 
-    def of(self, whole: Predictions) -> Predictions:
+    def of(self, predictions: Predictions) -> Predictions:
         """Return the rows as predictions, like the predictions they were sampled from."""
         rows = self.rows
-        scores = ArrayScores(rows.scores, whole.kind, whole.scores.kind_reason)
-        return Predictions(scores, rows.labels, whole.classes, rows.weights, provenance=whole.provenance)
+        scores = ArrayScores(rows.scores, predictions.kind, predictions.scores.kind_reason)
+        return Predictions(
+            scores, rows.labels, predictions.classes, rows.weights, provenance=predictions.provenance
+        )
 
     @property
     def below(self) -> int:

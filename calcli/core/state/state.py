@@ -118,11 +118,11 @@ class Facts:
     ones: int = 0
     tied_rows: int = 0
 
-    def merged(self, other: Facts) -> Facts:
+    def merged(self, facts: Facts) -> Facts:
         """Return what was noticed about both."""
-        worst = max(self.worst_row_sum, other.worst_row_sum, key=lambda x: abs(np.log(x)))
+        worst = max(self.worst_row_sum, facts.worst_row_sum, key=lambda x: abs(np.log(x)))
         return Facts(
-            worst, self.zeros + other.zeros, self.ones + other.ones, self.tied_rows + other.tied_rows
+            worst, self.zeros + facts.zeros, self.ones + facts.ones, self.tied_rows + facts.tied_rows
         )
 
 
@@ -160,13 +160,13 @@ class Body:
         self.sums: RandomGroups | None = None
         self.cells: dict[str, ScoreCells] = {}
 
-    def merge(self, other: Body) -> None:
+    def merge(self, body: Body) -> None:
         """Add the rows of another body."""
-        if self.sample is not None and other.sample is not None:
-            self.sample.merge(other.sample)
-        if other.sums is not None:
-            self.sums = other.sums if self.sums is None else self.sums.merged(other.sums)
-        for lens, cells in other.cells.items():
+        if self.sample is not None and body.sample is not None:
+            self.sample.merge(body.sample)
+        if body.sums is not None:
+            self.sums = body.sums if self.sums is None else self.sums.merged(body.sums)
+        for lens, cells in body.cells.items():
             self._cells_of(lens).merge(cells)
 
     def add(self, rows: MeasuredRows) -> None:
@@ -336,8 +336,8 @@ def predictions_of(state: State, name: str = "a state", *, in_file: bool = False
 
 def names_rows(predictions: Predictions) -> bool:
     """Tell whether rows have places in a file; slices and several parts of a state do not."""
-    parts = predictions.state.parts if isinstance(predictions, StatePredictions) else ()
-    return not parts or (len(parts) == 1 and bool(parts[0].digest))
+    data_sets = predictions.state.parts if isinstance(predictions, StatePredictions) else ()
+    return not data_sets or (len(data_sets) == 1 and bool(data_sets[0].digest))
 
 
 def states_by(predictions: Predictions, column: str) -> Mapping[str, State]:

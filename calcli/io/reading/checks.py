@@ -82,59 +82,59 @@ def judge_kind(source: Source, options: ReadOptions) -> Judged:
         If all of one class are 1.
     """
     name, block = source.place.name, first_of(source)
-    first = in_first(len(block), source.scores.shape[0])
+    which_rows = in_first(len(block), source.scores.shape[0])
     least, block = float(block.min()), without_rounding(block)
     if block.shape[1] == 1 and (block == 1).all() and source.classes is None and options.positive is None:
         raise InputError(
-            f"{name} has scores for one class only: {first}each of them is 1, as the softmax of one score "
-            "is; expected two or more, or one of the second of two classes: if these are, say --positive "
-            "CLASS"
+            f"{name} has scores for one class only: {which_rows}each of them is 1, as the softmax of one "
+            "score is; expected two or more, or one of the second of two classes: if these are, say "
+            "--positive CLASS"
         )
-    given = options.kind != "auto"
+    is_given = options.kind != "auto"
     kind = source.kind or kind_of(block) if options.kind == "auto" else options.kind
-    reason = "as given" if given else source.kind_reason or _reason(kind, block, first)
-    sure, percent = given or source.kind is not None, kind == "percent"
-    if given and percent:
+    reason = "as given" if is_given else source.kind_reason or _reason(kind, block, which_rows)
+    sure, percent = is_given or source.kind is not None, kind == "percent"
+    if is_given and percent:
         reason = "percentages, as given"
-    doubts = _saturated(block) if kind == "logits" and not given else ()
-    unclear = "" if sure or kind != "logits" else _unclear(block, source.place, first)
+    doubts = _saturated(block) if kind == "logits" and not is_given else ()
+    unclear = "" if sure or kind != "logits" else _unclear(block, source.place, which_rows)
     if kind != "probs" and kind != "percent":
         return Judged(kind, sure, reason, doubts=doubts, unclear=unclear)
     tolerance, rounding = rounding_of(block / 100 if percent else block)
     if kind == "probs" and -ROUNDING <= least < 0:
         rounding += f"; {least:.2g} is taken for 0, as rounding makes it"
-    if given or percent:
+    if is_given or percent:
         rounding = ""
     return Judged("probs", sure, reason + rounding, percent, tolerance)
 
 
-def _reason(kind: Called, block: Floats, first: str) -> str:
-    """Return what was seen of values that tells their kind; `first` says of which rows."""
+def _reason(kind: Called, block: Floats, which_rows: str) -> str:
+    """Return what was seen of values that tells their kind; `which_rows` says of which."""
     if kind == "log-probs":
-        return f"{first}no value is above 0 and the exponentials of each row sum to one"
+        return f"{which_rows}no value is above 0 and the exponentials of each row sum to one"
     if kind == "logits":
         if block.shape[1] == 1:
             return "not all values lie in [0, 1]"
         return "they are neither probabilities nor log-probabilities"
     low, high = block.min(), block.max()
     if low >= 0 and high <= 1:
-        return f"{first}all values lie in [0, 1]"
+        return f"{which_rows}all values lie in [0, 1]"
     near = "" if mostly_distributions(block) else ", give or take a tenth"
     which = "all" if not near and sums_to_one(block).all() else "most"
-    return f"{first}{which} rows sum to one{near}, though values lie from {low:.4g} to {high:.4g}"
+    return f"{which_rows}{which} rows sum to one{near}, though values lie from {low:.4g} to {high:.4g}"
 
 
-def _unclear(block: Floats, place: Place, first: str) -> str:
+def _unclear(block: Floats, place: Place, which_rows: str) -> str:
     """Return a sentence on scores that are hardly logits; "" if they may be some."""
     if block.shape[1] > 1 and percentages(block):
         return (
-            f"{place.name}: {first}the scores of a row sum to 100; expected probabilities, not percentages; "
-            "say --kind percent, or --kind logits if they are logits"
+            f"{place.name}: {which_rows}the scores of a row sum to 100; expected probabilities, not "
+            "percentages; say --kind percent, or --kind logits if they are logits"
         )
     if block.shape[1] == 1 and block.max() > HARDLY_LOGITS and percentages(block):
         return (
-            f"{place.name}: {first}the scores lie between 0 and 100, as percentages do; say --kind percent "
-            "if they are some, or --kind logits if they are logits"
+            f"{place.name}: {which_rows}the scores lie between 0 and 100, as percentages do; say --kind "
+            "percent if they are some, or --kind logits if they are logits"
         )
     return outside_unit(block, place)
 
@@ -164,12 +164,12 @@ def _saturated(block: Floats) -> tuple[str, ...]:
         if len(logits) == 1:
             logits = np.vstack([np.zeros_like(logits), logits])
         # more classes so near to the first one than a tenth of the rows can have: no need for exponentials
-        others = np.count_nonzero(logits >= logits.max(axis=0) - NEAR) - len(block)
-        if others > (1 - MOST) * len(block) * (len(logits) - 1):
+        near_largest = np.count_nonzero(logits >= logits.max(axis=0) - NEAR) - len(block)
+        if near_largest > (1 - MOST) * len(block) * (len(logits) - 1):
             return ()
         logits = logits.astype(np.float64)
-        rest = np.exp(logits - logits.max(axis=0)).sum(axis=0)
-        share = float((rest == 1).mean())
+        odds_to_largest = np.exp(logits - logits.max(axis=0)).sum(axis=0)
+        share = float((odds_to_largest == 1).mean())
     if len(block) < FEW or share < MOST:
         return ()
     return (
@@ -255,7 +255,7 @@ class CheckedScores:
     def of(
         cls,
         raw: StoredScores,
-        judged: Judged,
+        verdict: Judged,
         classes: tuple[str, ...],
         place: Place,
         renormalize: bool,
@@ -265,8 +265,8 @@ class CheckedScores:
         incomplete: bool = False,
     ) -> CheckedScores:
         """Return scores that are taken for what they were judged to be."""
-        known = (judged.kind, judged.reason, judged.sure, judged.percent, judged.tolerance)
-        return cls(raw, *known, classes, place, renormalize, swapped, without, incomplete)
+        judgement_fields = (verdict.kind, verdict.reason, verdict.sure, verdict.percent, verdict.tolerance)
+        return cls(raw, *judgement_fields, classes, place, renormalize, swapped, without, incomplete)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -341,10 +341,10 @@ class CheckedScores:
         elif block.shape[1] > 1 and not np.isfinite(block.min()):
             self._refuse_impossible(np.all(np.isneginf(block), axis=1), start, "log-probability")
 
-    def _refuse_impossible(self, rows: Any, start: int, what: str) -> None:
+    def _refuse_impossible(self, rows: Any, start: int, kind: str) -> None:
         if rows.any():
             raise InputError(
-                f"{self.place.row(start + int(rows.argmax()))} gives every class the {what} -inf; "
+                f"{self.place.row(start + int(rows.argmax()))} gives every class the {kind} -inf; "
                 "expected at "
                 "least one finite value; repair or remove such rows"
             )
@@ -354,11 +354,11 @@ class CheckedScores:
         self._refuse_non_finite(~np.isfinite(block), block, start)
         off = (block[:, 0] > 1) if block.shape[1] == 1 else ~sums_to_one(block, self.tolerance)
         outside = ((block < 0) | (block > 1)).any(1) & (off | (block.shape[1] == 1))
-        first = int(outside.argmax())
+        worst_row = int(outside.argmax())
         if not self.sure and (unclear := outside_unit(block, self.place, start)):
             raise InputError(unclear)
-        if outside.any() and (block.shape[1] == 1 or off.mean() > 0.5 or _is_turn(off[first:])):
-            self._contradict(f"{self.place.row(start + first)} has a value outside [0, 1]")
+        if outside.any() and (block.shape[1] == 1 or off.mean() > 0.5 or _is_turn(off[worst_row:])):
+            self._contradict(f"{self.place.row(start + worst_row)} has a value outside [0, 1]")
         row, k = _first(block < 0)
         if row >= 0:
             why = ", a negative probability; if they are none say --kind logits or --kind log-probs"
@@ -373,16 +373,18 @@ class CheckedScores:
             self._refuse_sum(start, off, sums, block)
 
     def _refuse_sum(self, start: int, off: Array, sums: Array, block: Floats) -> NoReturn:
-        first = int(off.argmax())
-        row = self.place.row(start + first)
-        said = f"{row} has probabilities that sum to {sums[first]:.6g}; expected 1 within {self.tolerance:g}"
+        worst_row = int(off.argmax())
+        row = self.place.row(start + worst_row)
+        message = (
+            f"{row} has probabilities that sum to {sums[worst_row]:.6g}; expected 1 within {self.tolerance:g}"
+        )
         often = off.mean() > 0.5
         extra = self._without_which_all_sum_to_one(block, sums) if often else None
         why = "; divide each row by its sum with --renormalize, or say --kind logits if they are logits"
         if self.raw.shape[1] == 1:
-            said = f"{row} has the probability {block[first, 0]}; expected at most 1"
+            message = f"{row} has the probability {block[worst_row, 0]}; expected at most 1"
             why = "; if the scores are percentages say --kind percent, if they are logits --kind logits"
-        elif not self.percent and abs(sums[first] - 100) <= 1:
+        elif not self.percent and abs(sums[worst_row] - 100) <= 1:
             why = "; if all rows are percentages say --kind percent, else save them alike"
         elif extra is not None:
             why = (
@@ -400,7 +402,7 @@ class CheckedScores:
                 ", but most rows are off: these look like the largest scores of more classes (a sparse top-k "
                 "dump); save the scores of all classes, or divide each row by its sum with --renormalize"
             )
-        raise InputError(f"{said}{why}")
+        raise InputError(f"{message}{why}")
 
     def _without_which_all_sum_to_one(self, block: Floats, sums: Array) -> int | None:
         """Return the place of the one score without which all rows sum to one; None if there is none."""
@@ -419,8 +421,8 @@ class CheckedScores:
             mend = "if only the largest scores of a row were saved, save the scores of all classes"
         if np.isneginf(value):
             mend = "say --kind log-probs if it is the logarithm of probability 0"
-        shown = "missing (nan)" if np.isnan(value) else f"{value:g}"
-        raise InputError(f"{self._score(start + row, k)} is {shown}; expected a finite number; {mend}")
+        text = "missing (nan)" if np.isnan(value) else f"{value:g}"
+        raise InputError(f"{self._score(start + row, k)} is {text}; expected a finite number; {mend}")
 
     def _contradict(self, reason: str) -> None:
         if not self.sure:

@@ -42,11 +42,15 @@ def as_written(source: Source, labels: Sequence[str | None], *, as_text: bool) -
     if not isinstance(scores, TableScores) or table.text is None:
         return source
     names = [
-        one.name
-        for one in table.schema
-        if one.name in table.text.columns
-        and one.name not in scores.names
-        and (as_text or pa.types.is_null(one.type) or (one.name not in labels and has_codes(table, one.name)))
+        column.name
+        for column in table.schema
+        if column.name in table.text.columns
+        and column.name not in scores.names
+        and (
+            as_text
+            or pa.types.is_null(column.type)
+            or (column.name not in labels and has_codes(table, column.name))
+        )
     ]
     table = written(table, names)
     return replace(source, table=table, scores=scores.within(table))
@@ -54,17 +58,19 @@ def as_written(source: Source, labels: Sequence[str | None], *, as_text: bool) -
 
 def are_plain(source: Source) -> bool:
     """Tell whether the scores are stored as they are seen, so that new ones may stand in their place."""
-    packed = isinstance(source.table, Table) and any(one in source.table.packed for one in columns_of(source))
+    packed = isinstance(source.table, Table) and any(
+        column in source.table.packed for column in columns_of(source)
+    )
     return not packed and not isinstance(source.scores, RankedScores)
 
 
-def in_place(source: Source, kept: Sequence[str]) -> Any:
+def in_place(source: Source, names: Sequence[str]) -> Any:
     """Return the pyarrow.Schema of columns to be kept and those of scores, in the order of the table."""
     score_columns = {*columns_of(source)}
     fields = [
-        one.with_type(_of_numbers(one.type)) if one.name in score_columns else one
-        for one in source.table.schema
-        if one.name in score_columns or one.name in kept
+        column.with_type(_of_numbers(column.type)) if column.name in score_columns else column
+        for column in source.table.schema
+        if column.name in score_columns or column.name in names
     ]
     return pa.schema(fields, source.table.schema.metadata)
 
@@ -81,22 +87,22 @@ def _of_numbers(kind: Any) -> Any:
 
 def beside(source: Source) -> tuple[Any, int]:
     """Return the pyarrow.Schema of the other columns, and how many of them stand before the scores."""
-    kept, scores = [*source.columns], source.scores
+    names, scores = [*source.columns], source.scores
     if not isinstance(scores, TableScores):
-        return pa.schema({name: pa.array(source.columns[name][:0]).type for name in kept}), 0
+        return pa.schema({name: pa.array(source.columns[name][:0]).type for name in names}), 0
     schema = source.table.schema
-    first = min(schema.names.index(name) for name in scores.names if name not in kept)
-    fields = [one for one in schema if one.name in kept]
-    return pa.schema(fields, schema.metadata), sum(one in kept for one in schema.names[:first])
+    first_score = min(schema.names.index(name) for name in scores.names if name not in names)
+    fields = [column for column in schema if column.name in names]
+    return pa.schema(fields, schema.metadata), sum(name in names for name in schema.names[:first_score])
 
 
-def passing(source: Source, kept: Sequence[str], rows: int) -> Iterator[tuple[Array, Any]]:
+def passing(source: Source, names: Sequence[str], rows: int) -> Iterator[tuple[Array, Any]]:
     """Yield (n, K) scores, n <= rows, and a pyarrow.RecordBatch of the same rows of the kept columns."""
     if isinstance(source.scores, TableScores):
-        yield from source.scores.passing(kept, rows)
+        yield from source.scores.passing(names, rows)
         return
-    columns, start = {name: source.columns[name] for name in kept}, 0
-    schema = pa.schema([one for one in beside(source)[0] if one.name in columns])
+    columns, start = {name: source.columns[name] for name in names}, 0
+    schema = pa.schema([column for column in beside(source)[0] if column.name in columns])
     for block in source.scores.blocks(rows):
         part = {name: values[start : start + len(block)] for name, values in columns.items()}
         start += len(block)

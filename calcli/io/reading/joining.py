@@ -39,40 +39,40 @@ def with_labels(table: Table, path: AnyPath, options: ReadOptions) -> tuple[Tabl
     form, key = known_format(path), options.key
     if form.of_arrays:
         raise InputError(f"{path} holds several arrays; expected a table, or an array of labels (.npy)")
-    other = form.open(path, str(path))
+    truth = form.open(path, str(path))
     name = table.place.name
     if key is None:
-        both = listed([one for one in table.columns if one in other.columns])
+        shared = listed([column for column in table.columns if column in truth.columns])
         raise UsageError(
             f"--labels {path}: say by which column its rows are those of {name}, with --key COLUMN "
-            f"(columns of both: {both})"
+            f"(columns of both: {shared})"
         )
-    for columns, owner in ((table.columns, name), (other.columns, str(path))):
+    for columns, owner in ((table.columns, name), (truth.columns, str(path))):
         require_column(key, columns, owner, "--key")
-    label, other = _label(table, other, str(path), options)
-    keys, known = (slice_names(distinct_texts(one, key)) for one in (table, other))
-    partner = _partners(keys, known)
+    label, truth = _label(table, truth, str(path), options)
+    keys, label_keys = (slice_names(distinct_texts(rows_of, key)) for rows_of in (table, truth))
+    partner = _partners(keys, label_keys)
     there = partner >= 0
     note = f"labels are those of the rows of {path} with the same {key}"
     if not there.any():
         raise InputError(f"{name} and {path} share no value of {key} that is there once in each")
     judge = options.judge or next((column for column in table.columns if is_called("judge", column)), None)
-    unlabelled = not options.allow_unmatched and not np.isin(keys[~there], known).any()
+    unlabelled = not options.allow_unmatched and not np.isin(keys[~there], label_keys).any()
     if unlabelled and not there.all() and (judge is not None or few_labelled(there)):
         options, note = replace(options, judge=judge), f"{note}; {np.count_nonzero(~there):,} rows have none"
         there[:] = True
     if not there.all():
-        left = _left_out((name, str(path)), keys, known, there, options)
+        left = _left_out((name, str(path)), keys, label_keys, there, options)
         table, note = kept(table, there), f"{note}; {left} without one were left out, as asked"
-    if unused := len(known) - np.count_nonzero(partner >= 0):
+    if unused := len(label_keys) - np.count_nonzero(partner >= 0):
         note = f"{note}; {unused:,} rows of {path} were not needed"
     called = label if label not in table.columns else f"{label} in {path}"
     rows = pa.array(partner[there], mask=partner[there] < 0)
     text = table.text
-    if text is not None and other.text is not None and label in other.text.columns:
-        text = beside(text, {called: other.text.column(label).take(rows)})
-    joined = replace(beside(table, {called: other.column(label).take(rows)}), text=text)
-    alone = [one for one in table.columns if one != key]
+    if text is not None and truth.text is not None and label in truth.text.columns:
+        text = beside(text, {called: truth.text.column(label).take(rows)})
+    joined = replace(beside(table, {called: truth.column(label).take(rows)}), text=text)
+    alone = [column for column in table.columns if column != key]
     single = len(alone) == 1 and holds_of(table.schema.field(alone[0]).type) != "text"
     if single and not (options.judge or options.confidence):
         options = replace(options, scores=options.scores or alone[0])  # whatever it is called
@@ -94,33 +94,33 @@ def _left_out(
     return count
 
 
-def _label(table: Table, other: Table, name: str, options: ReadOptions) -> tuple[str, Table]:
+def _label(table: Table, truth: Table, name: str, options: ReadOptions) -> tuple[str, Table]:
     """Return the column of labels: that which is named, or is called so, or the only one; and its table.
 
     It may be made of columns that are 1 where each class is true, and are called as those of its scores.
     """
-    columns = [one for one in other.columns if one != options.key and not INDEX.fullmatch(one)]
+    columns = [column for column in truth.columns if column != options.key and not INDEX.fullmatch(column)]
     if options.label_column is not None:
         require_column(options.label_column, columns, name, "--label-column")
-        return options.label_column, other
-    called = [one for one in columns if named("label", one) or named("truth", one)]
+        return options.label_column, truth
+    called = [column for column in columns if named("label", column) or named("truth", column)]
     candidates = columns if len(columns) == 1 else called
     if len(candidates) == 1:
-        return candidates[0], other
-    both = [one for one in columns if one in table.columns]
-    if len(both) < 2 or not all(
-        holds_of(other.schema.field(one).type) in ("float", "integer") for one in both
+        return candidates[0], truth
+    shared = [column for column in columns if column in table.columns]
+    if len(shared) < 2 or not all(
+        holds_of(truth.schema.field(column).type) in ("float", "integer") for column in shared
     ):
         raise InputError(
             f"{name} has the columns {listed(columns)} beside {options.key}; say which has the labels with "
             "--label-column"
         )
-    return TRUTH, beside(other, {TRUTH: one_true(other, both, both)})
+    return TRUTH, beside(truth, {TRUTH: one_true(truth, shared, shared)})
 
 
-def _partners(keys: Array, known: Array) -> NDArray[np.intp]:
+def _partners(keys: Array, label_keys: Array) -> NDArray[np.intp]:
     """Return (N,) the place among other keys of the one that each key has there; -1 if it is not alone."""
-    values, where, counts = np.unique(known, return_index=True, return_counts=True)
+    values, where, counts = np.unique(label_keys, return_index=True, return_counts=True)
     _, codes, times = np.unique(keys, return_inverse=True, return_counts=True)
     at = np.minimum(np.searchsorted(values, keys), len(values) - 1)
     alone = (values[at] == keys) & (counts[at] == 1) & (times[codes] == 1) & (keys != "")

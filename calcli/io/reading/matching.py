@@ -65,27 +65,27 @@ class Matched(NamedTuple):
     rest: int = -1
 
 
-def matches(head: Head, label: str, source: ScoreColumns, rest: str = "") -> list[Matched]:
+def matches(head: Head, label: str, source: ScoreColumns, complement: str = "") -> list[Matched]:
     """Return the number of the class that each label is, and how that is known; all that may be.
 
     Parameters
     ----------
     head, label, source
         The rows, the column of the labels, and the scores.
-    rest
+    complement
         The class of all other labels; "" for none.
     """
     classes, place, values = source.plain, source.places, head.values[label]
-    others = place.get(plain_text(rest), -1)
-    if values <= place.keys() or others >= 0:
-        return [_matched(head, label, place, rest=others)]
+    place_of_others = place.get(plain_text(complement), -1)
+    if values <= place.keys() or place_of_others >= 0:
+        return [_matched(head, label, place, of_others=place_of_others)]
     unnamed = source.form == "lists" and not source.given
-    number = {plain_text(one): n for n, one in enumerate(head.ordered.get(label, ()))}
-    known = [number[one] for one in values if one in number]
-    within = 2 * len(known) >= len(values) > 0 and all(place < len(classes) for place in known)
+    number = {plain_text(category): n for n, category in enumerate(head.ordered.get(label, ()))}
+    numbers = [number[value] for value in values if value in number]
+    within = 2 * len(numbers) >= len(values) > 0 and all(place < len(classes) for place in numbers)
     if (unnamed or source.numbered) and within and len(number) >= len(classes):
         names = head.ordered[label][: len(classes)]
-        number = {one: n for one, n in number.items() if n < len(classes)}
+        number = {category: n for category, n in number.items() if n < len(classes)}
         return [_matched(head, label, number, "ordered", names)]
     counted = values <= {*map(str, range(len(classes)))} and not (source.numbered or within)
     matched = [
@@ -93,27 +93,27 @@ def matches(head: Head, label: str, source: ScoreColumns, rest: str = "") -> lis
         for how, order in (orders(head, source).items() if counted else ())
     ]
     if not matched and len(classes) == 2 and customary(values) and are_custom(classes):
-        custom = [CUSTOM[one] for one in classes]
-        matched = [_matched(head, label, {one: custom.index(CUSTOM[one]) for one in values}, "custom")]
+        custom = [CUSTOM[name] for name in classes]
+        matched = [_matched(head, label, {value: custom.index(CUSTOM[value]) for value in values}, "custom")]
     letters = ascii_uppercase[: len(classes)]
-    number = {plain_text(one): n for n, one in enumerate(letters)}
+    number = {plain_text(letter): n for n, letter in enumerate(letters)}
     as_many = len(values) == len(classes)
-    whole = as_many and all(re.fullmatch(r"-?\d{1,9}", one) for one in values)
+    integers = as_many and all(re.fullmatch(r"-?\d{1,9}", value) for value in values)
     if not matched and unnamed and len(number) == len(classes) and values <= number.keys():
         return [_matched(head, label, number, "letters", tuple(letters))]
     if not matched and source.form == "columns" and (number := _abbreviated(classes, values)):
-        called = dict(enumerate(classes)) | {at: one for one, at in number.items()}
+        called = dict(enumerate(classes)) | {at: value for value, at in number.items()}
         return [_matched(head, label, number, "abbreviated", tuple(called.values()))]
-    by_size = source.form == "lists" or whole or source.numbered
+    by_size = source.form == "lists" or integers or source.numbered
     if not matched and source.form != "ranked" and as_many and by_size:
-        names = tuple(sorted(values, key=int) if whole else sorted(values))
-        matched = [_matched(head, label, {one: n for n, one in enumerate(names)}, "sorted", names)]
-    there = sum(one in place for one in values)
+        names = tuple(sorted(values, key=int) if integers else sorted(values))
+        matched = [_matched(head, label, {value: n for n, value in enumerate(names)}, "sorted", names)]
+    there = sum(value in place for value in values)
     few = as_many and 2 * len(values) <= head.n and not source.given
     if source.form != "ranked" and few and not there and len(values) <= FEW_ASSIGNED:
         names = tuple(best_order(source.values, head.text[label]))
-        number = {one: n for n, one in enumerate(names)}
-        if not any(dict(one.number) == number for one in matched):
+        number = {value: n for n, value in enumerate(names)}
+        if not any(dict(candidate.number) == number for candidate in matched):
             matched.append(_matched(head, label, number, "assigned", names))
     if matched:
         return matched
@@ -125,17 +125,17 @@ FEW_ASSIGNED = 12  # classes that the values alone may put in order
 
 def _abbreviated(classes: tuple[str, ...], values: frozenset[str]) -> dict[str, int]:
     """Return the place of the one class that each label begins or ends, or is begun or ended by."""
-    folded = ["".join(tokens(one)) for one in classes]
+    folded = ["".join(tokens(name)) for name in classes]
     number = {}
     for value in values:
         text = "".join(tokens(value))
         near = [
             n
-            for n, one in enumerate(folded)
+            for n, name in enumerate(folded)
             if text
-            and one
+            and name
             and not text.isdigit()
-            and (one.startswith(text) or one.endswith(text) or text.startswith(one) or text.endswith(one))
+            and (name.startswith(text) or name.endswith(text) or text.startswith(name) or text.endswith(name))
         ]
         if len(near) != 1:
             return {}
@@ -147,7 +147,7 @@ def best_order(scores: Doubles, text: NDArray[np.object_]) -> list[str]:
     """Return the labels in the order of the scores that fits best: each goes where it raises them most."""
     labels = sorted({*text.tolist()} - {""})
     with np.errstate(invalid="ignore"):
-        raised = np.array([scores[text == one].mean(axis=0) - scores.mean(axis=0) for one in labels])
+        raised = np.array([scores[text == value].mean(axis=0) - scores.mean(axis=0) for value in labels])
     raised = np.nan_to_num(raised, nan=-1e300, posinf=1e300, neginf=-1e300)
     order = [""] * raised.shape[1]
     for _ in labels:
@@ -188,11 +188,11 @@ def _matched(
     number: Mapping[str, int],
     how: How = "names",
     names: tuple[str, ...] = (),
-    rest: int = -1,
+    of_others: int = -1,
 ) -> Matched:
     texts, index = distinct_texts(head.text[label])
-    y = np.array([number.get(text, rest if text else -1) for text in texts.tolist()], np.intp)[index]
-    return Matched(y, how, names, number, rest)
+    y = np.array([number.get(text, of_others if text else -1) for text in texts.tolist()], np.intp)[index]
+    return Matched(y, how, names, number, of_others)
 
 
 def spelled(head: Head, label: str) -> Mapping[str, str]:

@@ -49,18 +49,20 @@ HARDLY = 0.6  # of the most that a ranking is worth
 CALLED_SURE = {"conf", "confidence", "confidences", "certainty"}
 NAMED = ("truth word", "label word")
 FOLLOWS = {"label follows", "named label follows"}
-LABEL_SAID = {one for one, weight in WEIGHTS.items() if weight.about == "label" and weight.worth > 0}
-SCORE_NAMES = {one for one, weight in WEIGHTS.items() if weight.about == "scores"}
+LABEL_SAID = {
+    weight_name for weight_name, weight in WEIGHTS.items() if weight.about == "label" and weight.worth > 0
+}
+SCORE_NAMES = {weight_name for weight_name, weight in WEIGHTS.items() if weight.about == "scores"}
 
 
 def enumerated(facts: Facts, sources: Sequence[ScoreColumns], options: ReadOptions) -> Every:
     """Return the likeliest ways to read some rows in which there are labels, with all evidence."""
-    one = [source for source in sources if not source.many and may_be_scores(source, facts.head, options)]
+    singles = [source for source in sources if not source.many and may_be_scores(source, facts.head, options)]
     many = [source for source in sources if source.many]
     ways = (
-        _of_one_score(facts, one, options),
+        _of_one_score(facts, singles, options),
         _of_families(facts, many, options),
-        _of_answers(facts, one, options),
+        _of_answers(facts, singles, options),
     )
     every = sorted(chain(*ways), key=lambda c: -c.total)
     for c in every[:LOOKED_AT]:
@@ -68,37 +70,41 @@ def enumerated(facts: Facts, sources: Sequence[ScoreColumns], options: ReadOptio
             _look_at_numbers(c)
     for c in every[:LOOKED_AT]:
         follows = c.parts.get("named label follows", 0) < UNSURPRISING
-        if follows and any(_is_shown(other, c) for other in every):
+        if follows and any(_is_shown(rival, c) for rival in every):
             c.doubt("truth besides")
     return every[:LOOKED_AT]
 
 
 def unlabelled(
-    facts: Facts, sources: Sequence[ScoreColumns], options: ReadOptions, known: Sequence[str]
+    facts: Facts, sources: Sequence[ScoreColumns], options: ReadOptions, class_names: Sequence[str]
 ) -> Every:
     """Return all ways to read some rows without labels."""
-    head, unknown, names = facts.head, np.full(facts.head.n, -1, np.intp), sorted(map(plain_text, known))
+    head, unknown, names = (
+        facts.head,
+        np.full(facts.head.n, -1, np.intp),
+        sorted(map(plain_text, class_names)),
+    )
     every = []
     for source in sources:
         if not source.many and not may_be_scores(source, head, options):
             continue
-        parts = _of_score_names(facts, source, "") | (_of_form(facts, source) if source.many else {})
+        evidence = _of_score_names(facts, source, "") | (_of_form(facts, source) if source.many else {})
         if source.many and sorted(source.plain) == names:
-            parts |= worth("classes by name")
+            evidence |= worth("classes by name")
         if source.columns[0] in facts.by_rank and not source.many:
-            parts |= worth("ranks beside")
+            evidence |= worth("ranks beside")
         kinds = kinds_of_many(source, options) if source.many else kinds_of_one(source, head, options)
         for kind, weight in kinds:
             whats: tuple[What, ...] = ("classes",) if source.many else ("class", "right")
-            own = parts | worth(weight)
-            every += [Candidate(head, source, kind, what, "", unknown, parts=own) for what in whats]
+            of_kind = evidence | worth(weight)
+            every += [Candidate(head, source, kind, role, "", unknown, parts=of_kind) for role in whats]
     return sorted(every, key=lambda candidate: -candidate.total)
 
 
-def _is_shown(other: Candidate, candidate: Candidate) -> bool:
+def _is_shown(rival: Candidate, candidate: Candidate) -> bool:
     """Tell whether the same scores rank another column that does not follow from them."""
-    apart = other.label != candidate.label and other.source.columns == candidate.source.columns
-    return apart and not other.parts.keys() & FOLLOWS and other.ranked >= HARDLY
+    apart = rival.label != candidate.label and rival.source.columns == candidate.source.columns
+    return apart and not rival.parts.keys() & FOLLOWS and rival.ranked >= HARDLY
 
 
 # what the names say
@@ -109,58 +115,58 @@ def _of_score_names(facts: Facts, source: ScoreColumns, label: str) -> Parts:
     bare = source.form == "columns" and not source.stem
     names = source.columns[: FEW_CLASSES if source.many else 1] if bare or not source.many else [source.stem]
     beyond = not source.many and 0.5 < source.span[1] <= 1
-    parts: dict[str, float] = {}
+    evidence: dict[str, float] = {}
     for name in names:
         for weight in score_evidence(name, label, beyond):
-            parts[weight] = parts.get(weight, 0.0) + WEIGHTS[weight].worth / len(names)
-    own = facts.head.values.get(label, frozenset())
+            evidence[weight] = evidence.get(weight, 0.0) + WEIGHTS[weight].worth / len(names)
+    values = facts.head.values.get(label, frozenset())
     odd = ROLES["derived"] | ROLES["made"] | (ROLES["system"] if label else frozenset())
     classes = source.plain if source.form == "columns" and source.share_of_sums(1) <= 0.5 else ()
-    if any({*tokens(one)} & odd and one not in own for one in classes):
-        parts |= worth("other scores")  # p_mean, logit_std
+    if any({*tokens(name)} & odd and name not in values for name in classes):
+        evidence |= worth("other scores")  # p_mean, logit_std
     if facts.broken_beside(source):
-        parts |= worth("broken beside")
-    if facts.made_of_another(source, own):
-        parts |= worth("made of another")
-    return parts
+        evidence |= worth("broken beside")
+    if facts.made_of_another(source, values):
+        evidence |= worth("made of another")
+    return evidence
 
 
 def _of_names(facts: Facts, source: ScoreColumns, label: str) -> Parts:
     """Return what the names of a label and of its scores say."""
     role = "prediction label" if label in facts.rank_names else label_evidence(label)
-    parts = _of_score_names(facts, source, label) | worth(role)
-    own, name = event(label), source.stem if source.many else source.columns[0]
-    theirs = [one for one in scored_event(name) if not one.isdigit()]
-    values = [one for text in sorted(facts.head.values[label])[:FEW_CLASSES] for one in tokens(text)]
-    plain = not own and role in NAMED and all(overlap([one], values) for one in theirs)
-    if plain or overlap(own, theirs):
-        parts |= worth("same event")
-        if role == "other label" and "".join(own) == "".join(theirs):
-            parts[role] = 0.0  # is_error, error_prob
-    elif own and theirs and not overlap(theirs, values) and WEIGHTS[role].worth < 2:
-        parts |= worth("other event")
+    evidence = _of_score_names(facts, source, label) | worth(role)
+    label_event, name = event(label), source.stem if source.many else source.columns[0]
+    theirs = [word for word in scored_event(name) if not word.isdigit()]
+    values = [word for text in sorted(facts.head.values[label])[:FEW_CLASSES] for word in tokens(text)]
+    plain = not label_event and role in NAMED and all(overlap([word], values) for word in theirs)
+    if plain or overlap(label_event, theirs):
+        evidence |= worth("same event")
+        if role == "other label" and "".join(label_event) == "".join(theirs):
+            evidence[role] = 0.0  # is_error, error_prob
+    elif label_event and theirs and not overlap(theirs, values) and WEIGHTS[role].worth < 2:
+        evidence |= worth("other event")
     if facts.truths - {label} and role != "truth word":
-        parts |= worth("truth beside")
+        evidence |= worth("truth beside")
     if facts.twins(label):
-        parts |= worth("twin")
-        parts[role] = max(parts[role], 0.0)
-    both = {part_of_data(source.columns[0]), part_of_data(label)}
-    return parts | (worth("other part") if len(both) == 2 and "" not in both else {})
+        evidence |= worth("twin")
+        evidence[role] = max(evidence[role], 0.0)
+    splits = {part_of_data(source.columns[0]), part_of_data(label)}
+    return evidence | (worth("other part") if len(splits) == 2 and "" not in splits else {})
 
 
 def _doubt_names(candidate: Candidate) -> None:
     """Doubt a label or scores that nothing but their values says, and a kind that nothing names."""
-    parts, high = candidate.parts, candidate.source.span[1]
-    if not parts.keys() & LABEL_SAID:
+    evidence, high = candidate.parts, candidate.source.span[1]
+    if not evidence.keys() & LABEL_SAID:
         candidate.doubt("label by values", asks=candidate.head.n < FEW)
-    if sum(parts.get(one, 0) for one in SCORE_NAMES) < 1 and candidate.what != "answer":
+    if sum(evidence.get(weight_name, 0) for weight_name in SCORE_NAMES) < 1 and candidate.what != "answer":
         candidate.doubt("scores by values")
-    if "percent" in parts and high <= 10 and not (candidate.source.values % 1).any():
+    if "percent" in evidence and high <= 10 and not (candidate.source.values % 1).any():
         scale = 5.0 if high <= 5 else 10.0
         candidate.doubt("ratings", scale=scale, offers=({"scale": scale},))
-    elif "percent" in parts:
+    elif "percent" in evidence:
         candidate.doubt("percent")
-    for weight in parts.keys() & {"two scales", "logits", "logarithms"}:
+    for weight in evidence.keys() & {"two scales", "logits", "logarithms"}:
         candidate.doubt(weight)
 
 
@@ -184,38 +190,38 @@ def _of_one_score(facts: Facts, sources: Sequence[ScoreColumns], options: ReadOp
             if len(values) > 2 and options.positive is None and options.against_rest is None:
                 shared |= worth("unknown labels", 0.5)
             if sum(shared.values()) >= LEAST or options.given:
-                for (kind, weight), one in product(kinds, positives):
-                    yield _of_class(facts, source, (label, one), kind, shared | worth(weight))
+                for (kind, weight), positive in product(kinds, positives):
+                    yield _of_class(facts, source, (label, positive), kind, shared | worth(weight))
 
 
 def _positives(values: frozenset[str], source: ScoreColumns, options: ReadOptions) -> list[str]:
     """Return which of the labels one score may be of."""
     if len(values) < 3:
         return sorted(values | ({"1"} if values == {"0"} else set()))
-    said = options.against_rest or options.positive
+    positive = options.against_rest or options.positive
     in_its_name = values & {*tokens(source.stem)} if len(values) <= FEW_CLASSES else ()
-    return sorted(in_its_name if said is None else {plain_text(said)} & values)
+    return sorted(in_its_name if positive is None else {plain_text(positive)} & values)
 
 
 def _of_label(facts: Facts, source: ScoreColumns, label: str) -> Parts:
     """Return what the values say of a label of two values and one score, whichever class it is of."""
-    name, parts = source.columns[0], dict[str, float]()
-    known, unnamed = name in facts.scores, WEIGHTS[label_evidence(label)].worth <= 0
-    two = [one for one in facts.predictions if one in facts.pairs and one != label]
-    follows = [one for one, other in facts.follows if other == name]
-    differs = known and two and max(abs(facts.correlation(one, name)) for one in two) < 0.45
-    if known and label not in follows:
-        parts["share"] = WEIGHTS["share"].worth * facts.share(label, name)
+    name, evidence = source.columns[0], dict[str, float]()
+    is_score, unnamed = name in facts.scores, WEIGHTS[label_evidence(label)].worth <= 0
+    two = [name for name in facts.predictions if name in facts.pairs and name != label]
+    follows = [column for column, score in facts.follows if score == name]
+    differs = is_score and two and max(abs(facts.correlation(column, name)) for column in two) < 0.45
+    if is_score and label not in follows:
+        evidence["share"] = WEIGHTS["share"].worth * facts.share(label, name)
     seen = {
         "one of several": name in facts.several,
         "part of several": facts.is_part(source, label),
         "ranks beside": name in facts.by_rank,
-        "rows of a case": bool(facts.is_long or (known and facts.sums_over_cases(name))),
+        "rows of a case": bool(facts.is_long or (is_score and facts.sums_over_cases(name))),
         "prediction beside": bool(unnamed and follows and not facts.twins(label)),
         "prediction follows": bool({*two} & {*follows}),
         "prediction differs": bool(differs and not {*two} & {*follows}),
     }
-    return parts | {weight: WEIGHTS[weight].worth for weight, holds in seen.items() if holds}
+    return evidence | {weight: WEIGHTS[weight].worth for weight, holds in seen.items() if holds}
 
 
 def _of_class(
@@ -225,18 +231,18 @@ def _of_class(
     label, positive = of
     head, name, values, text = facts.head, source.columns[0], facts.head.values[label], facts.head.text[label]
     y = np.where(text == "", -1, text == positive).astype(np.intp)
-    number = {one: int(one == positive) for one in {*values, positive}}
+    number = {value: int(value == positive) for value in {*values, positive}}
     c = Candidate(head, source, kind, "class", label, y, positive=positive, number=number, parts=shared)
     custom = facts.pairs[label][1] if label in facts.pairs else CUSTOM.get(positive) == 1
     high = positive == facts.pairs[label][0][1] if label in facts.pairs else CUSTOM.get(positive, 1) == 1
-    said, weight = _class_said(facts, source, label)
+    class_said, weight = _class_said(facts, source, label)
     above = facts.said_above(name, values)
-    if said == positive:
+    if class_said == positive:
         c.add(weight)
-    if high and said in ("", positive):
+    if high and class_said in ("", positive):
         c.add("positive by custom" if custom else "positive by order")
     z = deviations(facts.correlation(label, name) * (1 if high else -1), head.n)
-    against = custom and not high and said != positive and not above
+    against = custom and not high and class_said != positive and not above
     c.rank(z - 3 * (against and z > 0))
     if against:
         c.add("against custom")
@@ -245,31 +251,31 @@ def _of_class(
     if head.n >= FEW and np.nanmin(c.s) >= HALF and len(values) == 2:
         c.add("never below half")
         c.doubt("never below half", rows=int((y == 0).sum()))
-    if {*tokens(name)} & CALLED_SURE and said != positive:
+    if {*tokens(name)} & CALLED_SURE and class_said != positive:
         c.add("confidence of a class")
         if not above:
             c.doubt("confidence of a class", asks=c.ranked < SHOWN)
-    _doubt_class(facts, c, said, above, z, against=against)
+    _doubt_class(facts, c, class_said, above, z, against=against)
     _doubt_names(c)
     return c
 
 
 def _class_said(facts: Facts, source: ScoreColumns, label: str) -> tuple[str, str]:
     """Return the class that the name of one score says, and by which weight; "" and "" if none."""
-    said, weight = class_evidence(source.stem, facts.head.values[label], label)
+    class_said, weight = class_evidence(source.stem, facts.head.values[label], label)
     ordered, last = facts.head.ordered.get(label, ()), tokens(source.stem)[-1:]
-    if not said and len(ordered) == 2 and last in (("0",), ("1",)):
+    if not class_said and len(ordered) == 2 and last in (("0",), ("1",)):
         return plain_text(ordered[int(last[0])]), "class in the name"
-    several = source.columns[0] in facts.several and weight == "class in the name" and said.isdigit()
-    return ("", "") if several else (said, weight)
+    several = source.columns[0] in facts.several and weight == "class in the name" and class_said.isdigit()
+    return ("", "") if several else (class_said, weight)
 
 
-def _doubt_class(facts: Facts, c: Candidate, said: str, above: str, z: float, *, against: bool) -> None:
+def _doubt_class(facts: Facts, c: Candidate, class_said: str, above: str, z: float, *, against: bool) -> None:
     """Doubt the class that one score is taken for."""
     if above and above != c.positive:
         c.doubt("prediction of another", other=above)
-    elif said and said != c.positive:
-        c.doubt("name of another", other=said)
+    elif class_said and class_said != c.positive:
+        c.doubt("name of another", other=class_said)
     elif against:
         c.doubt("against custom")
     if z < -CLEARLY:
@@ -277,8 +283,8 @@ def _doubt_class(facts: Facts, c: Candidate, said: str, above: str, z: float, *,
     elif c.ranked_by_values and z < 5:
         c.doubt("no class")
     if "prediction differs" in c.parts:
-        other = next(one for one in facts.predictions if one in facts.pairs and one != c.label)
-        c.doubt("prediction differs", other=other, asks=c.ranked < HARDLY)
+        prediction = next(name for name in facts.predictions if name in facts.pairs and name != c.label)
+        c.doubt("prediction differs", other=prediction, asks=c.ranked < HARDLY)
     if "ranks beside" in c.parts:
         c.doubt("ranks beside", ranks=", ".join(sorted(facts.rank_names)[:2]))
     if "rows of a case" in c.parts:
@@ -290,14 +296,14 @@ def _doubt_class(facts: Facts, c: Candidate, said: str, above: str, z: float, *,
 
 def is_grade(label: str, values: frozenset[str]) -> bool:
     """Tell whether a column says what is right, by its name or its words."""
-    called = label_evidence(label) == "grade" and any(one in CUSTOM for one in values)
+    called = label_evidence(label) == "grade" and any(value in CUSTOM for value in values)
     return called or (bool(values) and values <= GRADES)
 
 
 def _of_right(facts: Facts, source: ScoreColumns, label: str, kinds: Kinds) -> Iterator[Candidate]:
     """Yield the readings of one column as the confidence in what is right."""
     head, name = facts.head, source.columns[0]
-    y = np.array([CUSTOM.get(one, -1) for one in head.text[label]], np.intp)
+    y = np.array([CUSTOM.get(value, -1) for value in head.text[label]], np.intp)
     confident = {*tokens(name)} & (ROLES["confidence"] | {"correct", "right", "true"})
     scored = worth("confidence word") if confident else _of_score_names(facts, source, label)
     scored |= worth("grade") | worth("same event")
@@ -315,7 +321,7 @@ def _of_right(facts: Facts, source: ScoreColumns, label: str, kinds: Kinds) -> I
             c.doubt("out of range")
         elif z < -CLEARLY:
             c.doubt("wrong")
-        if any((one, name) in facts.follows for one in facts.predictions):
+        if any((column, name) in facts.follows for column in facts.predictions):
             c.add("prediction differs", 2.0)
         _doubt_names(c)
         yield c
@@ -334,58 +340,63 @@ def _is_expected(c: Candidate) -> bool:
 def _pairs(facts: Facts, options: ReadOptions) -> Iterator[tuple[str, str, Parts]]:
     """Yield labels and answers that may belong to them, with what their names say."""
     head, spoken = facts.head, ROLES["answer"] | ROLES["prediction"] | {"truth", "target"}
-    every = [*head.labels, *(one for one in head.text if one not in head.labels and {*tokens(one)} & spoken)]
-    answers = [one for one in every if is_called("judge", one) or not is_grade(one, head.values[one])]
+    every = [
+        *head.labels,
+        *(name for name in head.text if name not in head.labels and {*tokens(name)} & spoken),
+    ]
+    answers = [name for name in every if is_called("judge", name) or not is_grade(name, head.values[name])]
     answers = [
-        one for one in answers if not is_identifier(one) or {*tokens(one)} & (ROLES["prediction"] | {"index"})
+        name
+        for name in answers
+        if not is_identifier(name) or {*tokens(name)} & (ROLES["prediction"] | {"index"})
     ]
     for label in every:
         role, twins = label_evidence(label), facts.twins(label)
-        for said in answers:
-            of_people = is_called("human", label) and is_called("judge", said)
-            told, twin = of_people or options.correct == f"{said},{label}", said in twins
-            word = _answer_word(said, role)
-            generic = not event(said) and word == "prediction word"
+        for answer in answers:
+            of_people = is_called("human", label) and is_called("judge", answer)
+            is_asked_for, twin = of_people or options.correct == f"{answer},{label}", answer in twins
+            word = _answer_word(answer, role)
+            generic = not event(answer) and word == "prediction word"
             unnamed = word == "no prediction word" or (WEIGHTS[role].worth < 2 and not twin and not generic)
-            if said == label or (not told and (unnamed or WEIGHTS[role].worth < -3)):
+            if answer == label or (not is_asked_for and (unnamed or WEIGHTS[role].worth < -3)):
                 continue
-            parts = worth(role, float(not twin or WEIGHTS[role].worth > 0)) | worth(word)
+            evidence = worth(role, float(not twin or WEIGHTS[role].worth > 0)) | worth(word)
             pair = worth("judge of people") if of_people else worth("twin answer") if twin else {}
-            yield label, said, parts | pair
+            yield label, answer, evidence | pair
 
 
-def _answer_word(said: str, role: str) -> str:
+def _answer_word(answer: str, role: str) -> str:
     """Return what the name of an answer says, beside a label of some role, by its weight."""
-    words, own = {*tokens(said)}, label_evidence(said)
-    if own != "truth word" and words & ROLES["prediction"]:
+    words, evidence = {*tokens(answer)}, label_evidence(answer)
+    if evidence != "truth word" and words & ROLES["prediction"]:
         return "prediction word"
-    spoken = (words & ROLES["answer"] and role in NAMED) or (own, role) == ("label word", "truth word")
-    return "answer word" if own != "truth word" and spoken else "no prediction word"
+    spoken = (words & ROLES["answer"] and role in NAMED) or (evidence, role) == ("label word", "truth word")
+    return "answer word" if evidence != "truth word" and spoken else "no prediction word"
 
 
 def _of_answers(facts: Facts, sources: Sequence[ScoreColumns], options: ReadOptions) -> Iterator[Candidate]:
     """Yield the readings of a confidence that an answer is right, and of answers alone."""
     head = facts.head
-    for label, said, names in _pairs(facts, options):
-        together, texts = head.values[label] | head.values[said], (head.text[said], head.text[label])
+    for label, answer, names in _pairs(facts, options):
+        together, texts = head.values[label] | head.values[answer], (head.text[answer], head.text[label])
         boolean = together <= {"0", "1", "true", "false"}
-        if not (head.values[label] & head.values[said] or boolean) or len(together) < 2:
+        if not (head.values[label] & head.values[answer] or boolean) or len(together) < 2:
             continue
         missing = (texts[0] == "") | (texts[1] == "")
         if boolean:
-            texts = tuple(np.array([str(CUSTOM.get(one, -1)) for one in text]) for text in texts)  # type: ignore[assignment]
+            texts = tuple(np.array([str(CUSTOM.get(value, -1)) for value in text]) for text in texts)  # type: ignore[assignment]
         y = np.where(missing, -1, texts[0] == texts[1]).astype(np.intp)
         hits = y[y >= 0]
         twin = bool(hits.any()) and "twin answer" in names
         if len(np.unique(hits)) < 2 and not twin and not options.correct:
             continue  # a copy, or of other classes
         for source in sources:
-            yield from _of_confidence(facts, source, (label, said, y), names, options)
-        alone = ScoreColumns((said,), np.zeros((head.n, 1)), said)  # in the place of scores
-        c = Candidate(head, alone, "probs", "hard", label, y, said=said, parts=dict(names))
+            yield from _of_confidence(facts, source, (label, answer, y), names, options)
+        alone = ScoreColumns((answer,), np.zeros((head.n, 1)), answer)  # in the place of scores
+        c = Candidate(head, alone, "probs", "hard", label, y, said=answer, parts=dict(names))
         c.add("hard")
         c.rank(_agreement(texts, hits))
-        if any(_is_named(one, label, facts) for one in sources):
+        if any(_is_named(source, label, facts) for source in sources):
             c.add("score left out")
         yield c
 
@@ -393,14 +404,14 @@ def _of_answers(facts: Facts, sources: Sequence[ScoreColumns], options: ReadOpti
 def _is_named(source: ScoreColumns, label: str, facts: Facts) -> bool:
     """Tell whether fractions are named as scores."""
     called = {*tokens(source.stem)} & {"decision", "margin"}
-    said = WEIGHTS[score_evidence(source.stem, label)[0]].worth > 2
-    return bool(called) or (said and source.columns[0] in facts.head.fractions)
+    named = WEIGHTS[score_evidence(source.stem, label)[0]].worth > 2
+    return bool(called) or (named and source.columns[0] in facts.head.fractions)
 
 
 def _agreement(texts: Sequence[Array], hits: NDArray[np.intp]) -> float:
     """Return by how many standard errors two columns are equal more often than by chance."""
     shares = [dict(zip(*np.unique(text.astype(str), return_counts=True), strict=True)) for text in texts]
-    equal = sum(count * shares[1].get(one, 0) for one, count in shares[0].items())
+    equal = sum(count * shares[1].get(value, 0) for value, count in shares[0].items())
     chance = equal / max(1, len(texts[0])) ** 2
     error = np.sqrt(max(chance * (1 - chance), 1e-9) / max(1, len(hits)))
     return float((hits.mean() - chance) / error) if len(hits) else 0.0
@@ -410,25 +421,27 @@ def _of_confidence(
     facts: Facts, source: ScoreColumns, pair: Pair, names: Parts, options: ReadOptions
 ) -> Iterator[Candidate]:
     """Yield the readings of one column as the confidence in an answer."""
-    head, name, (label, said, y) = facts.head, source.columns[0], pair
-    numbers = [[one for one in tokens(x) if one.isdigit()] for x in (name, said)]
+    head, name, (label, answer, y) = facts.head, source.columns[0], pair
+    numbers = [[word for word in tokens(x) if word.isdigit()] for x in (name, answer)]
     larger = name in facts.scores and facts.larger_of(name) and options.confidence is None
-    if name in (label, said) or larger or (all(numbers) and numbers[0] != numbers[1]):
+    if name in (label, answer) or larger or (all(numbers) and numbers[0] != numbers[1]):
         return  # the probabilities of the classes themselves are there, or of another rank
-    classes, confident = len(head.values[label] | head.values[said]), {*tokens(name)} & ROLES["confidence"]
-    parts = dict(names) | (worth("confidence word") if confident else _of_score_names(facts, source, label))
-    both = head.values[label] & head.values[said] if classes < FEW_CLASSES else frozenset[str]()
-    alike = [one for one in facts.by_rank if differ_in_numbers([one, name])]
+    classes, confident = len(head.values[label] | head.values[answer]), {*tokens(name)} & ROLES["confidence"]
+    evidence = dict(names) | (
+        worth("confidence word") if confident else _of_score_names(facts, source, label)
+    )
+    shared_values = head.values[label] & head.values[answer] if classes < FEW_CLASSES else frozenset[str]()
+    alike = [column for column in facts.by_rank if differ_in_numbers([column, name])]
     seen = {
         "same event": not event(label),
         "part of several": facts.is_part(source, label),
         "ranks beside": name in alike and name != min(alike, key=natural_key),
         "rows of a case": bool(facts.of_systems),
     }
-    parts |= {weight: WEIGHTS[weight].worth for weight, holds in seen.items() if holds}
-    of_class = bool(class_evidence(source.stem, both, label)[0]) and not numbers[1]
+    evidence |= {weight: WEIGHTS[weight].worth for weight, holds in seen.items() if holds}
+    of_class = bool(class_evidence(source.stem, shared_values, label)[0]) and not numbers[1]
     for kind, weight in kinds_of_one(source, head, options):
-        c = Candidate(head, source, kind, "answer", label, y, said=said, parts=parts | worth(weight))
+        c = Candidate(head, source, kind, "answer", label, y, said=answer, parts=evidence | worth(weight))
         low = head.n >= FEW and float(np.nanmin(c.s)) < 1 / classes - ROUNDING
         degree = 1.0 if classes == 2 or of_class else 0.2 if confident else 0.8
         c.parts.update(worth("out of range", degree) if low or of_class else worth("in range"))
@@ -442,29 +455,32 @@ def _of_confidence(
 
 def _of_families(facts: Facts, sources: Sequence[ScoreColumns], options: ReadOptions) -> Iterator[Candidate]:
     """Yield the readings of several columns, or of lists, as the scores of the classes."""
-    rest = "" if options.against_rest is None else rest_of(options.against_rest)
+    complement = "" if options.against_rest is None else rest_of(options.against_rest)
     for source in sources:
         kinds = kinds_of_many(source, options)
-        labels = [one for one in facts.head.labels if kinds and _may_label(facts, one, source, options)]
+        labels = [name for name in facts.head.labels if kinds and _may_label(facts, name, source, options)]
         form = _of_form(facts, source) if labels else {}
         seen: list[tuple[Candidate, float]] = []
         for label in labels:
-            found, shared = matches(facts.head, label, source, rest), _of_names(facts, source, label) | form
-            for match, (kind, weight) in product(found, kinds):
-                parts = shared | worth(weight) | _of_match(facts, source, label, match, kind)
-                c = Candidate(facts.head, source, kind, "classes", label, **match._asdict(), parts=parts)
+            orders, shared = (
+                matches(facts.head, label, source, complement),
+                _of_names(facts, source, label) | form,
+            )
+            for match, (kind, weight) in product(orders, kinds):
+                evidence = shared | worth(weight) | _of_match(facts, source, label, match, kind)
+                c = Candidate(facts.head, source, kind, "classes", label, **match._asdict(), parts=evidence)
                 if c.total >= LEAST or options.given:
                     seen.append((c, _rank_classes(c)))
-                    _doubt_order(c, found)
+                    _doubt_order(c, orders)
         yield from _shared(seen)
 
 
 def _may_label(facts: Facts, label: str, source: ScoreColumns, options: ReadOptions) -> bool:
     """Tell whether a column may hold the classes of several scores; grades need a score of each."""
-    own = facts.head.values[label]
-    of_each = label == options.label_column or (len(own) > 2 and own <= {*source.plain})
-    few = options.against_rest is not None or len(own) <= len(source.classes) + 2
-    return few and label not in (*source.columns, *source.ranks) and (of_each or not is_grade(label, own))
+    values = facts.head.values[label]
+    of_each = label == options.label_column or (len(values) > 2 and values <= {*source.plain})
+    few = options.against_rest is not None or len(values) <= len(source.classes) + 2
+    return few and label not in (*source.columns, *source.ranks) and (of_each or not is_grade(label, values))
 
 
 def _shared(seen: Sequence[tuple[Candidate, float]]) -> Iterator[Candidate]:
@@ -472,8 +488,8 @@ def _shared(seen: Sequence[tuple[Candidate, float]]) -> Iterator[Candidate]:
     best = max((gained for c, gained in seen if _may_be_truth(c)), default=0.0)
     for c, _ in seen:
         if best > 0.005 and "label follows" not in c.parts:
-            own = max(gained for other, gained in seen if other.label == c.label)
-            c.parts["share"] = WEIGHTS["share"].worth * max(float(np.log(max(own, 1e-9) / best)), -4.0)
+            largest = max(gained for rival, gained in seen if rival.label == c.label)
+            c.parts["share"] = WEIGHTS["share"].worth * max(float(np.log(max(largest, 1e-9) / best)), -4.0)
         _doubt_form(c)
         _doubt_names(c)
         yield c
@@ -499,20 +515,20 @@ def _of_form(facts: Facts, source: ScoreColumns) -> Parts:
 
 def _of_match(facts: Facts, source: ScoreColumns, label: str, match: Matched, kind: str) -> Parts:
     """Return what says which class each score is of."""
-    numbered = source.form == "lists" or all(one.isdigit() for one in source.plain)
+    numbered = source.form == "lists" or all(name.isdigit() for name in source.plain)
     degree = 2.0 if numbered and match.how in ("places", "sorted") else 1.0
-    parts = worth(ORDERS.get(match.how, "classes in order"), degree)
+    evidence = worth(ORDERS.get(match.how, "classes in order"), degree)
     if match.how == "names":
-        parts = worth("classes by number" if numbered else "classes by name")
+        evidence = worth("classes by number" if numbered else "classes by name")
         scored = {"probability word", "score word"} & {*score_evidence(source.stem)}
         if source.form == "columns" and not numbered and not scored:
-            parts |= worth("class names", 2.5)
+            evidence |= worth("class names", 2.5)
     if kind == "logits" and facts.is_part(source, label):
-        parts |= worth("part of several")
+        evidence |= worth("part of several")
     unknown = float((match.y < 0).mean()) - float((facts.head.text[label] == "").mean())
     if match.how == "letters" and facts.head.ranks_beside(source):
-        parts["ranks beside"] = 0.0  # texts of the options
-    return parts | (worth("unknown labels", unknown) if unknown > 0 else {})
+        evidence["ranks beside"] = 0.0  # texts of the options
+    return evidence | (worth("unknown labels", unknown) if unknown > 0 else {})
 
 
 def _rank_classes(c: Candidate) -> float:
@@ -539,14 +555,14 @@ def _follows(label: str, likelihood: float) -> Parts:
     return {weight: max(WEIGHTS[weight].worth, likelihood)} if likelihood < 0 else {}
 
 
-def _doubt_order(c: Candidate, found: Sequence[Matched]) -> None:
+def _doubt_order(c: Candidate, orders: Sequence[Matched]) -> None:
     """Doubt the order of the classes where neither names nor values say it."""
     by_size = ("sorted",) if c.source.form == "columns" and not c.source.numbered else ()
     ways = ("places", "encoder", "numbers", *by_size)
-    others = [one.y for one in found if one.how in ways and not np.array_equal(one.y, c.y)]
+    rival_labels = [order.y for order in orders if order.how in ways and not np.array_equal(order.y, c.y)]
     likelihood = _likelihood(c.p, c.y)
-    least = max((_likelihood(c.p, y) + CLEARLY for y in others), default=_of_frequencies(c.y) + MUCH)
-    if likelihood <= least and (c.how in ("encoder", *by_size) or (others and c.how in ways)):
+    least = max((_likelihood(c.p, y) + CLEARLY for y in rival_labels), default=_of_frequencies(c.y) + MUCH)
+    if likelihood <= least and (c.how in ("encoder", *by_size) or (rival_labels and c.how in ways)):
         c.doubt("open order", classes=", ".join(c.source.classes[:4]))
     if c.how == "assigned":
         c.doubt("classes by values", asks=not (c.p.shape[1] == 2 and c.ranked >= SHOWN))
@@ -568,7 +584,7 @@ def _of_frequencies(y: NDArray[np.intp]) -> float:
 
 def _doubt_form(c: Candidate) -> None:
     """Doubt the names of classes and the form of their scores."""
-    parts, source = c.parts, c.source
+    evidence, source = c.parts, c.source
     places, ordered = tuple(map(str, range(c.p.shape[1]))), c.head.ordered.get(c.label, ())
     if c.how == "names" and source.plain == places and {*ordered} == {*places} and ordered != places:
         c.doubt(
@@ -578,21 +594,25 @@ def _doubt_form(c: Candidate) -> None:
             offers=({"classes": places},),
         )
     if c.head.columns[c.label].dtype.kind != "O":
-        known = [one if (number := number_of(one)) is None else str(number) for one in source.plain]
-        same = {one for one, name in zip(source.classes, known, strict=True) if known.count(name) > 1}
+        numbers = [name if (number := number_of(name)) is None else str(number) for name in source.plain]
+        same = {
+            class_name
+            for class_name, name in zip(source.classes, numbers, strict=True)
+            if numbers.count(name) > 1
+        }
         if len(same) > 1:
-            c.doubt("names of one number", same=" and ".join(one for one in source.classes if one in same))
+            c.doubt("names of one number", same=" and ".join(name for name in source.classes if name in same))
     sums = np.nan_to_num(source.values.sum(axis=1), nan=1.0)
     furthest = float(sums[np.abs(sums - 1).argmax()]) if len(sums) else 1.0
-    if "no simplex" in parts:
+    if "no simplex" in evidence:
         c.doubt("no simplex", sum=furthest)
-    if "sorted" in parts:
+    if "sorted" in evidence:
         c.doubt("sorted", offers=({"classes": tuple(source.classes)},))
-    if parts.get("ranks beside"):
+    if evidence.get("ranks beside"):
         c.doubt("ranks beside", ranks=", ".join((c.head.ranks_beside(source) or list(source.ranks))[:2]))
-    if "margins" in parts and c.kind == "logits":
+    if "margins" in evidence and c.kind == "logits":
         c.doubt("margins", sum=furthest)
-    if "one-hot" in parts:
+    if "one-hot" in evidence:
         c.doubt("one-hot")
 
 
@@ -628,12 +648,12 @@ def _doubt_rare(c: Candidate, p: Doubles, y: NDArray[np.intp], likelihood: float
 
 def _without_exception(p: Doubles, y: NDArray[np.intp]) -> float:
     """Return how unlikely it is, as a logarithm, that a truth has no exception on a side of a threshold."""
-    ones, zeros, sure = p[y == 1], p[y == 0], np.log(np.clip(np.maximum(p, 1 - p), 1e-9, 1))
+    scores_of_hits, zeros, sure = p[y == 1], p[y == 0], np.log(np.clip(np.maximum(p, 1 - p), 1e-9, 1))
     worst = 0.0
     if (
         np.ptp(p) > 0
-        and zeros.max() <= ones.min()
-        and ones.min() - zeros.max() < NEAR_HALF * np.ptp(p) + 1e-9
+        and zeros.max() <= scores_of_hits.min()
+        and scores_of_hits.min() - zeros.max() < NEAR_HALF * np.ptp(p) + 1e-9
     ):
         worst = float(sure.sum())
     for side in (p > 0.5, p < 0.5):

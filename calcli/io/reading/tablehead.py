@@ -29,25 +29,25 @@ def all_rows(table: Table, options: ReadOptions, names: Collection[str]) -> Head
 
 
 def head_of_table(
-    table: Table, options: ReadOptions, names: Collection[str] | None = None, most: int = ROWS
+    table: Table, options: ReadOptions, names: Collection[str] | None = None, most_rows: int = ROWS
 ) -> Head:
     """Return some rows of a table, as it is seen, or of some of its columns."""
     fields = [
-        one
-        for one in table.schema
-        if (one.name != options.weights or named("truth", one.name) or named("label", one.name))
-        and holds_of(one.type) != "other"
-        and (names is None or one.name in names)
+        field
+        for field in table.schema
+        if (field.name != options.weights or named("truth", field.name) or named("label", field.name))
+        and holds_of(field.type) != "other"
+        and (names is None or field.name in names)
     ]
-    stored = [one.name for one in fields]
-    wide = sum(1 for one in fields if holds_of(one.type) in ("float", "integer"))
-    rows = max(LEAST, min(ROWS, ELEMENTS // max(1, wide))) if names is None else most
-    parts = _spread(table, stored, rows, options.limit) if stored else []
-    parts = parts or [pa.RecordBatch.from_arrays([pa.array([], one.type) for one in fields], stored)]
-    some = joined_batch(parts, table.schema) if len(parts) > 1 else parts[0]
+    stored = [field.name for field in fields]
+    wide = sum(1 for field in fields if holds_of(field.type) in ("float", "integer"))
+    rows = max(LEAST, min(ROWS, ELEMENTS // max(1, wide))) if names is None else most_rows
+    batches = _spread(table, stored, rows, options.limit) if stored else []
+    batches = batches or [pa.RecordBatch.from_arrays([pa.array([], field.type) for field in fields], stored)]
+    batch = joined_batch(batches, table.schema) if len(batches) > 1 else batches[0]
     columns: dict[str, Array] = {}
     lists: dict[str, Array] = {}
-    for name, column in zip(stored, some.columns, strict=True):
+    for name, column in zip(stored, batch.columns, strict=True):
         if holds_of(column.type) != "list":
             columns[name] = looked_at(column)
         elif (values := list_values(column)) is not None:
@@ -57,15 +57,17 @@ def head_of_table(
         table.place.name,
         columns,
         lists,
-        frozenset(name for name, one in packed.items() if one.percent),
-        {name: one.classes for name, one in packed.items() if one.classes and name in lists},
-        frozenset(name for name, one in packed.items() if not one.ordered),
+        frozenset(name for name, unpacked in packed.items() if unpacked.percent),
+        {name: unpacked.classes for name, unpacked in packed.items() if unpacked.classes and name in lists},
+        frozenset(name for name, unpacked in packed.items() if not unpacked.ordered),
         frozenset(map(plain_text, options.named(()))),
         _fields(packed.values()),
-        {one.name: str(one.type) for one in table.schema if _is_other(one.type)},
-        within=tuple(path for one in table.schema for path in _numbers_within(one.type, one.name)),
+        {field.name: str(field.type) for field in table.schema if _is_other(field.type)},
+        within=tuple(path for field in table.schema for path in _numbers_within(field.type, field.name)),
         ordered={
-            one.name: _categories(table, one.name) for one in fields if getattr(one.type, "ordered", False)
+            field.name: _categories(table, field.name)
+            for field in fields
+            if getattr(field.type, "ordered", False)
         }
         | class_labels(table.schema),
     )
@@ -76,29 +78,31 @@ def _numbers_within(kind: Any, path: str) -> Iterator[str]:
     if holds_of(kind) == "list":
         yield from _numbers_within(kind.value_type, f"{path}[]")
     elif pa.types.is_struct(kind):
-        for one in kind:
-            yield from _numbers_within(one.type, f"{path}.{one.name}")
+        for member in kind:
+            yield from _numbers_within(member.type, f"{path}.{member.name}")
     elif "[]." in path and pa.types.is_floating(kind):
         yield path
 
 
 def _categories(table: Table, name: str) -> tuple[str, ...]:
     """Return the categories of a column in their order, as its first rows have them."""
-    first = table.head([name], 1)
-    return () if first is None else tuple(map(str, first.column(0).dictionary.to_pylist()))
+    batch = table.head([name], 1)
+    return () if batch is None else tuple(map(str, batch.column(0).dictionary.to_pylist()))
 
 
 def _is_other(kind: Any) -> bool:
     """Tell whether a column holds neither scores nor labels, as lists of lists."""
-    held = holds_of(kind)
-    return held == "other" or (held == "list" and holds_of(kind.value_type) in ("list", "other"))
+    content = holds_of(kind)
+    return content == "other" or (content == "list" and holds_of(kind.value_type) in ("list", "other"))
 
 
 def _fields(packed: Iterable[Unpacked]) -> dict[str, tuple[str, ...]]:
     """Return the fields of objects, each of which is a column."""
     by_owner = {it.owner: it for it in packed if it.owner}
     return {
-        owner: tuple(one.name[len(owner) + 1 :] for one in it.made if one.name.startswith(f"{owner}."))
+        owner: tuple(
+            member.name[len(owner) + 1 :] for member in it.made if member.name.startswith(f"{owner}.")
+        )
         for owner, it in by_owner.items()
     }
 
@@ -106,22 +110,22 @@ def _fields(packed: Iterable[Unpacked]) -> dict[str, tuple[str, ...]]:
 def _spread(table: Table, names: Sequence[str], rows: int, limit: int | None) -> list[Any]:
     """Return pyarrow.RecordBatches of rows spread over a table, of a very long one over its first ones."""
     total = table.rows
-    known = 0 < total <= MANY
-    parts, at = [], 0
-    wanted = None if not known else spread_rows(min(total, limit or total), rows)
-    for batch in table.batches(names) if known else [table.head(names, min(MANY, limit or MANY))]:
+    has_size = 0 < total <= MANY
+    batches, at = [], 0
+    wanted = None if not has_size else spread_rows(min(total, limit or total), rows)
+    for batch in table.batches(names) if has_size else [table.head(names, min(MANY, limit or MANY))]:
         if batch is None or not batch.num_rows:
             continue
-        some = (
+        rows_of_batch = (
             spread_rows(batch.num_rows, rows)
             if wanted is None
             else wanted[(wanted >= at) & (wanted < at + batch.num_rows)] - at
         )
         at += batch.num_rows
-        if len(some):
-            part = batch if len(some) == batch.num_rows else batch.take(of_numbers(some))
-            parts.append(part)
-    return parts
+        if len(rows_of_batch):
+            part = batch if len(rows_of_batch) == batch.num_rows else batch.take(of_numbers(rows_of_batch))
+            batches.append(part)
+    return batches
 
 
 def looked_at(column: Any) -> Array:
@@ -130,7 +134,9 @@ def looked_at(column: Any) -> Array:
     if pa.types.is_boolean(column.type):
         values = column.to_pylist()
         missing = column.null_count > 0
-        return np.array([None if one is None else str(one).lower() for one in values] if missing else values)
+        return np.array(
+            [None if value is None else str(value).lower() for value in values] if missing else values
+        )
     if holds_of(column.type) in ("float", "integer"):
         numbers = numbers_in(column)
         return (
@@ -147,20 +153,20 @@ def list_values(column: Any) -> Array | None:
     if kind not in ("float", "integer", "text") or not len(column):
         return None
     lengths = np.from_dlpack(pc.fill_null(pc.list_value_length(column), 0))
-    most = int(lengths.max(initial=0))
-    if most < 1:
+    longest = int(lengths.max(initial=0))
+    if longest < 1:
         return None
     flat = looked_at(column.flatten())
     there = lengths > 0
-    if (lengths == most).all():
-        return flat.reshape(len(lengths), most)
+    if (lengths == longest).all():
+        return flat.reshape(len(lengths), longest)
     if kind == "text":
-        values = np.full((len(lengths), most), "", object)
-        values[np.arange(most) < lengths[:, None]] = flat
-        return values if (lengths[there] == most).all() else None
+        values = np.full((len(lengths), longest), "", object)
+        values[np.arange(longest) < lengths[:, None]] = flat
+        return values if (lengths[there] == longest).all() else None
     flat = flat.astype(np.float64)
     low = flat.min(initial=0, where=~np.isnan(flat))
-    values = np.full((len(lengths), most), -np.inf if low < 0 else 0.0)
-    values[np.arange(most) < lengths[:, None]] = flat
+    values = np.full((len(lengths), longest), -np.inf if low < 0 else 0.0)
+    values[np.arange(longest) < lengths[:, None]] = flat
     values[~there] = np.nan
     return values

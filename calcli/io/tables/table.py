@@ -227,9 +227,12 @@ def written(table: Table, names: Sequence[str]) -> Table:
 
 
 def _as_written(
-    text: Table, table: Table, own: Set[str], columns: Sequence[str], at_once: int | None
+    text: Table, table: Table, own_text: Set[str], columns: Sequence[str], at_once: int | None
 ) -> Iterator[Any]:
-    plain, seen = [column for column in columns if column in own], [raw for raw in columns if raw not in own]
+    plain, seen = (
+        [column for column in columns if column in own_text],
+        [raw for raw in columns if raw not in own_text],
+    )
     if not plain or not seen:
         yield from (text if plain else table).read(columns, at_once)
         return

@@ -105,7 +105,7 @@ def test_processes_are_for_much_work_as_memory_allows_or_if_asked_for(monkeypatc
         ((GAINS, 99, None), 2 * HELD, 1),
         ((GAINS, 99, 16), HELD // 8, 16),
     ):
-        assert processes_for(*given, held=held) == number
+        assert processes_for(*given, stored=held) == number
     assert processes_for(GAINS, 99, None, gains=GAINS + 1) == 1
 
 

@@ -42,20 +42,20 @@ class Derivatives:
 
 
 def derivatives(
-    rows: TrainingRows, alpha: float, part: NDArray[np.intp] | None = None, parts: int = 1
+    rows: TrainingRows, alpha: float, part: NDArray[np.intp] | None = None, n_parts: int = 1
 ) -> Derivatives:
     """Return the derivatives at `alpha`, of all rows or by the (N,) part of each."""
-    sums = np.zeros((parts, 4))
-    behind = np.zeros(parts)
+    sums = np.zeros((n_parts, 4))
+    behind = np.zeros(n_parts)
     part = np.zeros(len(rows.labels), np.intp) if part is None else part
-    ones = np.ones(rows.scores.shape[1], rows.scores.dtype)
+    unit_logits = np.ones(rows.scores.shape[1], rows.scores.dtype)
     for block in row_blocks(rows.scores):
         x = rows.scores[block]
         x = x - row_max(x)
         of_label = x[np.arange(len(x)), rows.labels[block]].astype(np.float64)
         e = x * x.dtype.type(alpha)
         np.exp(e, out=e)
-        total = e @ ones
+        total = e @ unit_logits
         moments = []
         for _ in range(3):
             moments.append((np.vecdot(e, x) / total).astype(np.float64))
@@ -69,8 +69,8 @@ def derivatives(
         )
         where, w = part[block], rows.weights[block]
         for order, values in enumerate(of_rows):
-            sums[:, order] += np.bincount(where, w * values, minlength=parts)
-        behind += np.bincount(where, of_label, minlength=parts)
+            sums[:, order] += np.bincount(where, w * values, minlength=n_parts)
+        behind += np.bincount(where, of_label, minlength=n_parts)
     return Derivatives(sums, behind)
 
 

@@ -171,12 +171,7 @@ class SoftmaxLoss(Objective):
     """
 
     def __init__(
-        self,
-        rows: TrainingRows,
-        model: SoftmaxModel,
-        penalty: Vector,
-        *,
-        brier: bool = False,
+        self, rows: TrainingRows, model: SoftmaxModel, penalty: Vector, *, brier: bool = False
     ) -> None:
         self.rows, self.model, self.penalty, self.brier = rows, model, penalty, brier
         self.centre: Vector = np.zeros(penalty.shape)
@@ -390,7 +385,9 @@ class PartsModel(SoftmaxModel):
         self.scales = strengths.slopes is not None or strengths.own is not None
         count, self._classes = len(features), features[0].shape[1]
         lengths = (count, count * self._classes, self._classes, self._classes**2)
-        self._sizes = [0 if one is None else size for one, size in zip(strengths, lengths, strict=True)]
+        self._sizes = [
+            0 if strength is None else size for strength, size in zip(strengths, lengths, strict=True)
+        ]
         self._ends = np.cumsum(self._sizes)
         self.intercepts = slice(self._ends[1], self._ends[2])
         self._joined: Floats | None = None
@@ -403,11 +400,13 @@ class PartsModel(SoftmaxModel):
         """The weights of the squares, of each parameter."""
         return 2 * np.repeat([weight or 0.0 for weight in self.strengths], self._sizes)
 
-    def pack(self, parts: Parts) -> Vector:
+    def pack(self, fields: Parts) -> Vector:
         """Return the parts as one vector."""
-        parts = parts._replace(slopes=parts.slopes - self.slopes, intercept=parts.intercept - self.intercept)
+        fields = fields._replace(
+            slopes=fields.slopes - self.slopes, intercept=fields.intercept - self.intercept
+        )
         fitted = [
-            part.ravel() for part, weight in zip(parts, self.strengths, strict=True) if weight is not None
+            part.ravel() for part, weight in zip(fields, self.strengths, strict=True) if weight is not None
         ]
         return np.concatenate(fitted).astype(np.float64)
 
@@ -451,7 +450,9 @@ class PartsModel(SoftmaxModel):
         if self._joined is not None:
             tables = (r.T @ self._joined[block]).astype(np.float64)
             matrix = tables[:, :classes]
-            products = np.array([np.diagonal(one) for one in np.split(tables, len(self.features), axis=1)])
+            products = np.array(
+                [np.diagonal(table) for table in np.split(tables, len(self.features), axis=1)]
+            )
         else:
             products = np.array([column_sums(r * f[block]) for f in self.features])
             if fitted.matrix is not None:
@@ -546,17 +547,17 @@ class PartsModel(SoftmaxModel):
         return solve
 
 
-def forward(xs: Sequence[Floats], parts: Parts, out: Floats) -> None:
+def forward(xs: Sequence[Floats], fields: Parts, out: Floats) -> None:
     """Write sum_j (slopes_j + own_j) F_j + intercept + F_0 matrix' to `out`, (n, K)."""
-    weights = (parts.slopes[:, None] + parts.own).astype(out.dtype)
-    if parts.matrix.size:
-        np.matmul(xs[0], parts.matrix.T.astype(out.dtype), out=out)
+    weights = (fields.slopes[:, None] + fields.own).astype(out.dtype)
+    if fields.matrix.size:
+        np.matmul(xs[0], fields.matrix.T.astype(out.dtype), out=out)
         out += weights[0] * xs[0]
     else:
         np.multiply(xs[0], weights[0], out=out)
     for x, weight in zip(xs[1:], weights[1:], strict=True):
         out += x * weight
-    out += parts.intercept.astype(out.dtype)
+    out += fields.intercept.astype(out.dtype)
 
 
 class MatrixModel(SoftmaxModel):

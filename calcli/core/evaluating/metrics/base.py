@@ -133,8 +133,10 @@ class Pair:
     def telling(self, metric: Measure) -> Pair:
         """Return the pair itself, or the samples that tell a metric, which are paired if their rows are."""
         sides = self.baseline.telling(metric), self.candidate.telling(metric)
-        first, second = (side.hashes for side in sides)
-        same = first is second or (first is not None and second is not None and np.array_equal(first, second))
+        hashes, second = (side.hashes for side in sides)
+        same = hashes is second or (
+            hashes is not None and second is not None and np.array_equal(hashes, second)
+        )
         return Pair(*sides, self.settings, self.paired and same)
 
 
