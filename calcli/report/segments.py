@@ -109,8 +109,8 @@ class SegmentsReport(Shown):
     def _notes(self) -> Iterator[str]:
         settings, search = self.settings, self.search
         pairs = ", and pairs of them" if settings.depth > 1 and len(settings.columns) > 1 else ""
-        unit = "rows" if settings.cluster is None else f"values of {settings.cluster}"
-        yield f"Values of {some(settings.columns)}{pairs}, with at least {settings.min_rows:,} {unit} each."
+        fewest = settings.fewest(self.rows)
+        yield f"Values of {some(settings.columns)}{pairs}, with at least {fewest:,} rows each."
         p_left = p_value(search.left)
         if len(search.found) >= LOOKS:
             yield f"{LOOKS} are shown at most; the next one has p = {p_left}."

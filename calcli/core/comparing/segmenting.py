@@ -12,7 +12,7 @@ from calcli.core.data.arrays import Array, log_odds
 from calcli.core.data.derived import Slice, slice_numbers
 from calcli.core.data.predictions import Predictions
 from calcli.core.data.units import Units, require_clusters
-from calcli.core.estimators.segments import Partition, Search, search
+from calcli.core.estimators.segments import ENOUGH_CLUSTERS, Partition, Search, search
 from calcli.core.language.errors import InputError, UsageError
 from calcli.core.language.settings import SegmentSettings
 
@@ -42,14 +42,15 @@ def find_segments(predictions: Predictions, settings: SegmentSettings) -> Search
     clusters = predictions.column_if(settings.cluster)
     graded = ((outcome != 0) & (outcome != 1)).any()
     units = Units.of(len(score), clusters) if clusters is not None or graded else None
-    names = ("metric", "min_rows", "level", "draws", "seed")
-    options = {name: getattr(settings, name) for name in names} | {"weights": predictions.weights}
+    names, min_rows = ("metric", "level", "draws", "seed"), settings.fewest(len(score))
+    options = {name: getattr(settings, name) for name in names}
+    options |= {"weights": predictions.weights, "min_rows": min_rows}
     after, splits = settings.after if has_scores else "mean", partitions(predictions, settings)
     result = search(log_odds(score), outcome, splits, recalibrated=after, units=units, **options)
     if not result.segments:
-        unit = "rows" if settings.cluster is None else f"values of {settings.cluster}"
+        also = "" if settings.cluster is None else f" and {ENOUGH_CLUSTERS} values of {settings.cluster}"
         raise InputError(
-            f"{path}: no segment has {settings.min_rows:,} {unit} inside and outside; lower --min-rows"
+            f"{path}: no segment has {min_rows:,} rows{also} inside and outside; lower --min-rows"
         )
     return result
 
@@ -66,18 +67,18 @@ def partitions(predictions: Predictions, settings: SegmentSettings) -> list[Part
     return [*singles, *pairs]
 
 
-def _partition(predictions: Predictions, column: str, parts: int) -> Partition:
+def _partition(predictions: Predictions, column: str, n_parts: int) -> Partition:
     values = predictions.column(column)
-    if values.dtype.kind in "iuf" and len(distinct := np.unique(values[values == values])) > parts:
-        return _cut(values, distinct, column, parts)
+    if values.dtype.kind in "iuf" and len(distinct := np.unique(values[values == values])) > n_parts:
+        return _cut(values, distinct, column, n_parts)
     slices, codes = slice_numbers(predictions, column)
     return Partition([f"{column}={slice_.shown}" for slice_ in slices], codes)
 
 
-def _cut(values: Array, distinct: Array, column: str, parts: int) -> Partition:
+def _cut(values: Array, distinct: Array, column: str, n_parts: int) -> Partition:
     """Return parts of numbers of about equal size, between distinct values, and the missing ones."""
     there = values == values
-    cuts = np.unique(np.quantile(values[there], np.arange(1, parts) / parts, method="higher"))
+    cuts = np.unique(np.quantile(values[there], np.arange(1, n_parts) / n_parts, method="higher"))
     cuts = cuts[cuts > distinct[0]]
     codes = np.searchsorted(cuts, values, side="right")
     names = []

@@ -31,6 +31,7 @@ from calcli.core.estimators.power import POWER
 
 SegmentMetric = Literal["gap", "log_loss"]
 RIDGE, GRADIENT = 1e-3, 1e-12  # of the fits
+ENOUGH_CLUSTERS = 20  # in a segment and in the rest, for the drawn signs to show what chance does
 LOOKS = 5
 SEEN = NormalDist().inv_cdf(POWER)
 STEPS = 3  # of what is detectable, whose variance depends on it
@@ -138,7 +139,7 @@ def search(
     metric
         What segments are compared by.
     min_rows
-        Fewest rows, or clusters, of a segment that is looked at, and of the rest.
+        Fewest rows of a segment that is looked at, and of the rest; with `units` they also need 20 of them.
     level
         One minus the probability that any segment is found where none is off.
     draws, seed
@@ -199,11 +200,16 @@ class Kept:
         cell_row = np.unique(cell, return_index=True)[1]
         enough = []
         for part in partitions:
-            codes = part.codes
-            if units is not None:  # each in the segments that it has rows in
-                codes = np.unique(units.of_row * len(part.names) + codes) % len(part.names)
-            sizes, total = np.bincount(codes, minlength=len(part.names)), units.number if units else len(cell)
-            enough.append((sizes >= min_rows) & (total - sizes >= min_rows))
+            size = len(part.names)
+            rows = np.bincount(part.codes, minlength=size)
+            fewest = np.minimum(rows, len(cell) - rows) >= min_rows
+            if units is not None:  # a cluster counts in every segment, and in every rest, that it has rows in
+                pairs, counts = np.unique(units.of_row * size + part.codes, return_counts=True)
+                within = counts == np.bincount(units.of_row, minlength=units.number)[pairs // size]
+                inside = np.bincount(pairs % size, minlength=size)
+                outside = units.number - np.bincount(pairs[within] % size, minlength=size)
+                fewest &= np.minimum(inside, outside) >= min(min_rows, ENOUGH_CLUSTERS)
+            enough.append(fewest)
         return cls(partitions, cell, [part.codes[cell_row] for part in partitions], np.concatenate(enough))
 
     def sums(self, values: Array) -> Doubles:

@@ -390,7 +390,9 @@ class SegmentSettings:
         5, whole(2, 100), "Numbers of more different values are cut into so many parts.", "N"
     )
     depth: int = setting(2, whole(1, 2), "2: pairs of values, too.", "N")
-    min_rows: int = setting(100, whole(1), "Fewest rows, or clusters, of a segment.", "N")
+    min_rows: int | None = setting(
+        None, whole(1), "Fewest rows of a segment: 100, or a 50th of less than 5,000 rows.", "N"
+    )
     after: Literal["affine", "none"] = setting(
         "affine",
         choice(Literal["affine", "none"]),
@@ -410,6 +412,10 @@ class SegmentSettings:
         "Rows that share a value of this column depend on each other; they are drawn whole.",
         "COLUMN",
     )
+
+    def fewest(self, rows: int) -> int:
+        """Return how many of so many rows a segment needs."""
+        return self.min_rows or max(1, min(100, rows // 50))
 
 
 @documented()
