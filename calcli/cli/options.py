@@ -128,10 +128,8 @@ def made(owner: type[Any], settings: Iterable[Setting], values: Mapping[str, Any
 SCORES = "scores kind scale classes positive renormalize per_character class_axis confidence against_rest"
 LABELS = "sheet labels key allow_unmatched label_column correct weights ignore_label drop_missing concat"
 ReadingScores = Annotated[ReadOptions, chosen("Reading", f"{SCORES} sheet drop_missing")]
-Files = Annotated[
-    list[str],
-    Argument(metavar="FILE", help="Predictions: files, folders of parts, or - for standard input."),
-]
+FILES = Argument(metavar="FILE", help="Predictions: files, rf=FILE with a name, folders of parts, or -.")
+Files = Annotated[list[str], FILES]
 Reading = Annotated[ReadOptions, chosen("Reading", f"{SCORES} {LABELS}")]
 ReadingSystems = Annotated[ReadOptions, chosen("Reading", f"{SCORES} {LABELS} score judge unscored system")]
 Pairing = Annotated[PairSettings, chosen("Pairing rows", "paired tost")]

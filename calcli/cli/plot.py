@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from typer import Argument, Option
+from typer import Option
 
 from calcli.cli.command import command
-from calcli.cli.options import CLUSTER, COMPUTED, CalibrationData, Engine, ReadingSystems, chosen, text
+from calcli.cli.options import CLUSTER, COMPUTED, FILES, CalibrationData, Engine, ReadingSystems, chosen, text
 from calcli.core.language.figures import PlotSettings
 from calcli.core.language.settings import Settings
 from calcli.core.language.text import Watcher
@@ -17,12 +17,9 @@ from calcli.report.shown import Shown
 
 @command(page=True)
 def plot(
-    files: Annotated[
-        list[str] | None,
-        Argument(metavar="FILE", help="Predictions: files, folders of parts, or - for standard input."),
-    ] = None,
+    files: Annotated[list[str] | None, FILES] = None,
     *,
-    drawing: Annotated[PlotSettings, chosen("", "figures lens by calibrators")],
+    drawing: Annotated[PlotSettings, chosen("", "figures lens by calibrators title width height style")],
     reading: ReadingSystems,
     settings: Annotated[Settings, COMPUTED, CLUSTER],
     calibration_data: CalibrationData = None,

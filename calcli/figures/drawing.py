@@ -32,7 +32,7 @@ from calcli.core.language.figures import (
 from calcli.core.language.text import brief
 from calcli.core.problems.problem import Problem
 from calcli.figures.output import save
-from calcli.figures.style import footed, zoom
+from calcli.figures.style import footed, headed, zoom
 
 Evaluations = Mapping[str, Evaluation]
 
@@ -160,7 +160,7 @@ def draw(name: str, evaluations: Evaluations, view: View | None = None) -> Drawi
     _require_fitting(kind, evaluations, view)
     if kind.one_score and view.lens == AUTO_LENS:
         view = replace(view, lens=usual_lens(evaluation.predictions for evaluation in evaluations.values()))
-    if kind.chance == "draws" and not _independent(evaluations):
+    if kind.chance == "draws" and not are_independent(evaluations):
         view = replace(view, draws=0)
     module = import_module(f"calcli.figures.{kind.name.replace('-', '_')}")
     figure, results, text = module.make(evaluations, view)
@@ -172,6 +172,7 @@ def draw(name: str, evaluations: Evaluations, view: View | None = None) -> Drawi
                 subtables[f"{key}, {part}"] = table
             else:
                 tables[key] = table
+    headed(figure)
     if kind.footed:
         footed(figure, _size(evaluations))
     title = f"{kind.title} of {_named(evaluations)}"
@@ -180,13 +181,14 @@ def draw(name: str, evaluations: Evaluations, view: View | None = None) -> Drawi
 
 def chance_note(figure: Figure, evaluations: Evaluations) -> str:
     """Say below a figure, and in its caption, if chance was drawn for other rows than these."""
-    if _independent(evaluations):
+    if are_independent(evaluations):
         return ""
     footed(figure, "Chance: as if rows were independent and not weighted by their labels")
     return f" What chance explains is shown for {INDEPENDENT}."
 
 
-def _independent(evaluations: Evaluations) -> bool:
+def are_independent(evaluations: Evaluations) -> bool:
+    """Tell whether rows are independent and not weighted by their labels."""
     return all(evaluation.settings.draws_outcomes for evaluation in evaluations.values())
 
 
@@ -201,7 +203,7 @@ def _require_fitting(kind: FigureKind, evaluations: Evaluations, view: View) -> 
         _refuse_more_classes(kind, evaluations)
     if view.region != "all" and not kind.one_score:
         raise UsageError(f"the figure {kind.name} shows all rows; leave out region={view.region}")
-    if kind.chance == "only" and not _independent(evaluations):
+    if kind.chance == "only" and not are_independent(evaluations):
         raise UsageError(f"the figure {kind.name} shows what chance explains and needs {INDEPENDENT}")
 
 
@@ -277,7 +279,7 @@ def standard_drawings(evaluation: Evaluation) -> Iterator[tuple[str, Drawing]]:
 def system_name(evaluation: Evaluation) -> str:
     """Return what figures call the only system: its file, or what a table in memory holds."""
     provenance = evaluation.predictions.provenance
-    return Path(provenance.path).name if provenance.files else "predictions"
+    return provenance.name or (Path(provenance.path).name if provenance.files else "predictions")
 
 
 T = TypeVar("T")

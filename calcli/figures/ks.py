@@ -61,6 +61,9 @@ def _found(result: Cumulative) -> str:
     return f"KS {number(result.ks, digits=apart(null.sd))}, if calibrated {plus_minus(null.mean, null.sd)}"
 
 
+NARROW = 5.5  # inches up to which the four graphs are in two lines
+
+
 @styled
 def ks_graphs(results: Mapping[str, Cumulative], classes: Sequence[str] = ()) -> Figure:
     """Draw the four KS graphs, a row for each system (Gupta et al. 2021, fig. 1 and 2).
@@ -77,14 +80,15 @@ def ks_graphs(results: Mapping[str, Cumulative], classes: Sequence[str] = ()) ->
         Class names, for class lenses.
     """
     figure = new_figure(7.0, 1.95 * len(results) + 0.55)
+    lines = 1 if figure.bbox.width / figure.dpi > NARROW else 2
     subfigures = figure.subfigures(len(results), 1, squeeze=False)[:, 0]
     names = titles(results)
-    top = max(float(max(result.score_sum[-1], result.outcome_sum[-1])) for result in results.values()) or 1.0
     for part, (name, result) in zip(subfigures, results.items(), strict=True):
         text = words(result.lens, classes)
         title = f"{names[name]}   {_found(result)}"
         part.suptitle(title, x=0.01, ha="left", fontsize=8.5, fontweight="bold")
-        row = part.subplots(1, 4)
+        row = part.subplots(lines, 4 // lines).ravel()
+        top = float(max(result.score_sum[-1], result.outcome_sum[-1])) or 1.0  # good ones have small sums
         _sums(row[0], result)
         _warped(row[1], result)
         row[0].set(xlim=(0, 1), ylim=(0, top * 1.03))

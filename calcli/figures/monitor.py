@@ -10,16 +10,18 @@ from matplotlib.figure import Figure
 from calcli.core.comparing.monitoring import Stream
 from calcli.figures.inline import tell
 from calcli.figures.style import BAR, COLUMN, GRID, MUTED, SERIES, new_figure, styled
+from calcli.figures.wording import titles
 
 WITHIN = 1.96  # standard errors
 NAMED = 5  # periods along the axis
+WIDEST = 70  # letters of all their names
 HIGHEST = 8.0  # powers of ten of the evidence, above which an alarm is plain
 SINGLE = 40  # periods up to which each has a dot
 
 
 @styled
 def over_time(stream: Stream) -> Figure:
-    """Draw the gap of every period, observed minus predicted, and the evidence after it.
+    """Draw the gap of every period, predicted minus observed, and the evidence after it.
 
     Parameters
     ----------
@@ -49,7 +51,7 @@ def over_time(stream: Stream) -> Figure:
     below.set_yticks(ticks, [f"$10^{{{tick}}}$" if abs(tick) > 2 else f"{10.0**tick:g}" for tick in ticks])
     below.set(ylabel="Evidence", xlim=(-0.5, len(x) - 0.5))
     places = np.unique(np.linspace(0, len(x) - 1, min(NAMED, len(x))).round().astype(int))
-    below.set_xticks(places, [periods[n].name for n in places])
+    below.set_xticks(places, [*titles([periods[n].name for n in places], WIDEST // len(places)).values()])
     if stream.change is not None and stream.alarm is not None:
         for axes in (above, below):
             axes.axvspan(
@@ -58,8 +60,9 @@ def over_time(stream: Stream) -> Figure:
     for axes in (above, below):
         axes.grid(axis="y", color=GRID)
         texts = [
-            f"{one.name}: {one.rows:,} rows\ngap {points:+.1f} points\nevidence {10 ** min(ten, 300):.3g}"
-            for one, points, ten in zip(periods, gap, tens, strict=True)
+            f"{period.name}: {period.rows:,} rows\n"
+            f"gap {points:+.1f} points\nevidence {10 ** min(ten, 300):.3g}"
+            for period, points, ten in zip(periods, gap, tens, strict=True)
         ]
         tell(axes, (x - 0.5, x + 0.5), axes.get_ylim(), texts)
     return figure

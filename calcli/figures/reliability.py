@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -16,11 +17,21 @@ from calcli.core.curves.reliability import reliability as reliability_of
 from calcli.core.data.arrays import Doubles
 from calcli.core.evaluating.metrics.miscalibration import BinnedError
 from calcli.core.evaluating.results import Evaluation
+from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import parse_metric, region_ends
 from calcli.core.language.figures import AUTO
 from calcli.core.language.text import apart, number, numbers, plus_minus
 from calcli.core.problems.problem import Problem
-from calcli.figures.drawing import Evaluations, Made, View, classes_of, through_lens, zoomed
+from calcli.figures.drawing import (
+    INDEPENDENT,
+    Evaluations,
+    Made,
+    View,
+    are_independent,
+    classes_of,
+    through_lens,
+    zoomed,
+)
 from calcli.figures.inline import MARK, bin_texts, tell
 from calcli.figures.style import (
     BAR,
@@ -29,6 +40,7 @@ from calcli.figures.style import (
     MOST_SEAMS,
     MUTED,
     OVER,
+    PANEL,
     UNDER,
     Look,
     boxes,
@@ -36,6 +48,7 @@ from calcli.figures.style import (
     is_leftmost,
     log_odds_axes,
     panels,
+    size_of,
     styled,
     thin_key,
     unit_square,
@@ -49,6 +62,9 @@ BARS: Look = {"facecolor": BAR, "edgecolor": "white", "linewidth": 0.5}
 MANY_BARS: Look = BARS | {"linewidth": 0}  # seams would hide them
 OVERS: Look = {"facecolor": OVER, "edgecolor": "white", "linewidth": 0, "hatch": "////"}
 UNDERS: Look = {"facecolor": UNDER, "linewidth": 0}
+HEIGHT = 4.5  # inches of a diagram with the distribution below it
+SMALL = 1.1  # how much smaller a diagram may be with errors on its bars
+INTERVAL: Look = {"color": INK, "linewidth": 1.1}
 BAND_LOOK: Look = {"color": BAR, "linewidth": 6}
 
 
@@ -59,8 +75,11 @@ def make(evaluations: Evaluations, view: View) -> Made:
         crowded = any(through_lens(lambda _, problem: is_crowded(problem), evaluations, view).values())
     results = reliabilities(evaluations, view, in_log_odds=crowded)
     seed = next(iter(evaluations.values())).settings.seed
-    figure = zoomed(reliability(results, classes_of(evaluations)), view)
-    return figure, results, caption(results, view.draws, seed, classes_of(evaluations))
+    if view.band and not are_independent(evaluations):
+        raise UsageError(f"reliability:band=true needs {INDEPENDENT}")
+    figure = zoomed(reliability(results, classes_of(evaluations), intervals=view.band), view)
+    text = caption(results, view.draws, seed, classes_of(evaluations))
+    return figure, results, f"{text} Black: 95% intervals of each frequency." if view.band else text
 
 
 def caption(results: Mapping[str, Reliability], draws: int, seed: int, classes: Sequence[str] = ()) -> str:
@@ -116,7 +135,9 @@ def reliabilities(
 
 
 @styled
-def reliability(results: Mapping[str, Reliability], classes: Sequence[str] = ()) -> Figure:
+def reliability(
+    results: Mapping[str, Reliability], classes: Sequence[str] = (), *, intervals: bool = False
+) -> Figure:
     """Draw reliability diagrams side by side (van de Waterlaat 2021, fig. 3.2).
 
     Bars are the frequency of the outcome in each bin. On them stands the gap to the mean score, centered on
@@ -130,8 +151,10 @@ def reliability(results: Mapping[str, Reliability], classes: Sequence[str] = ())
         Reliability by system name.
     classes
         Class names, for the axes of class lenses.
+    intervals
+        Whether to draw intervals of the frequencies.
     """
-    figure, stacks = panels(len(results), heights=(3.1, 1.0), height=4.5)
+    figure, stacks = panels(len(results), heights=(3.1, 1.0), height=HEIGHT)
     names = titles(results)
     tallest = max(result.share.max() for result in results.values())
     every = [result.ends for result in results.values()]
@@ -143,6 +166,9 @@ def reliability(results: Mapping[str, Reliability], classes: Sequence[str] = ())
         else:
             bins = result.bins.count, result.mean_score, result.frequency, result.thin
             reliability_bars(diagram, result.edges, *bins, region_ends(result.binned.metric.region))
+        if intervals:
+            low, high = (np.clip(end, *ends) if result.in_log_odds else end for end in result.interval)
+            diagram.vlines(result.mean_score, low, high, **INTERVAL)
         _distribution(below, result, text, tallest, ends if result.in_log_odds else (0, 1))
         diagram.set_title(names[name], loc="left")
         diagram.tick_params(labelbottom=False)
@@ -150,8 +176,9 @@ def reliability(results: Mapping[str, Reliability], classes: Sequence[str] = ())
         if is_leftmost(diagram):
             diagram.set_ylabel(text.frequency)
             below.set_ylabel("Share of rows")
-    _tell_errors([diagram for diagram, _ in stacks], list(results.values()))
-    handles = _key_of_points(text) if result.in_log_odds else key(text)
+    _tell_errors([diagram for diagram, _ in stacks], list(results.values()), intervals=intervals)
+    handles: list[Artist] = [*(_key_of_points(text) if result.in_log_odds else key(text))]
+    handles += [Line2D([], [], label="95% interval", **INTERVAL)] * intervals
     entries = [*handles, *thin_key(result.thin for result in results.values())]
     tight: Look = {}
     if result.in_log_odds:
@@ -235,7 +262,7 @@ def reliability_bars(
     tell(axes, (start[b], right[b]), (0, np.maximum(score, frequency)[b]), texts)
 
 
-def _tell_errors(panels: Sequence[Axes], results: Sequence[Reliability]) -> None:
+def _tell_errors(panels: Sequence[Axes], results: Sequence[Reliability], *, intervals: bool) -> None:
     """Write the errors into the panels side by side, all in the same corner and lines."""
     box = {"facecolor": "white", "alpha": 0.85, "edgecolor": "none", "pad": 1.5}
     place, separator = (0.975, 0.03), ", "
@@ -243,19 +270,24 @@ def _tell_errors(panels: Sequence[Axes], results: Sequence[Reliability]) -> None
     if results[0].in_log_odds:  # where there are points only of scores that are far too low
         place, separator, look = (0.03, 0.975), "\n", {"ha": "left", "va": "top", "zorder": 1.5}
     else:
-        for between, width, bottom in ((", ", 0.71, 0.8), ("\n", 0.5, 0.7)):
-            if all(_has_room(result, width, bottom) for result in results):
+        width, height = size_of(panels[0])  # the less room, the more of it the words take
+        wide, high = max(1, PANEL / width), max(1, HEIGHT / 2 / height)
+        for between, across, down in ((", ", 0.71, 0.2), ("\n", 0.5, 0.3)):
+            if all(_has_room(result, across * wide, 1 - down * high, intervals) for result in results):
                 place, separator, look = (0.03, 0.975), between, {"ha": "left", "va": "top"}
                 break
+        else:
+            if intervals or max(wide, high) > SMALL:  # the caption has them, too
+                return
     for axes, result in zip(panels, results, strict=True):
         text = _described(result, separator)
         axes.text(*place, text, transform=axes.transAxes, fontsize=6.5, linespacing=1.35, bbox=box, **look)
 
 
-def _has_room(result: Reliability, width: float, bottom: float) -> bool:
+def _has_room(result: Reliability, width: float, bottom: float, intervals: bool) -> bool:
     """Tell whether the upper left corner is empty, as wide and down to there."""
     low, high = region_ends(result.binned.metric.region)
-    tops = np.fmax(result.frequency, result.mean_score)
+    tops = np.fmax(result.interval[1] if intervals else result.frequency, result.mean_score)
     return not np.any(tops[result.edges[:-1] < low + width * (high - low)] > bottom)
 
 

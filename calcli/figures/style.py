@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass, field
 from functools import wraps
 from typing import Any, ParamSpec
 
@@ -15,13 +16,14 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
+from matplotlib.font_manager import FontProperties
 from matplotlib.patches import Patch
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 from numpy.typing import NDArray
 
 from calcli.core.curves.reliability import FEW_ROWS
 from calcli.core.data.arrays import Doubles, Floats
-from calcli.core.language.errors import UsageError
+from calcli.core.language.errors import InputError, UsageError
 
 COLUMN = 3.3  # inches: one column of a two-column paper
 PANEL = 2.9  # width of each further system drawn beside the first
@@ -89,6 +91,56 @@ Look = dict[str, Any]  # properties of an artist
 OWN = re.compile(r"font\.|mathtext\.|(figure|savefig)\.dpi|legend.fontsize|.*\.(title|label)(size|weight)")
 
 
+@dataclass(frozen=True)
+class Appearance:
+    """What the user wants of the look of figures.
+
+    Attributes
+    ----------
+    title
+        Above each; "" for none.
+    width, height
+        Of each in inches; None for the usual ones.
+    look
+        Settings of matplotlib that replace calcli's.
+    """
+
+    title: str = ""
+    width: float | None = None
+    height: float | None = None
+    look: Look = field(default_factory=dict)
+
+
+WANTED: ContextVar[Appearance] = ContextVar("wanted", default=Appearance())  # noqa: B039 (it is frozen)
+
+
+@contextmanager
+def appearing(wanted: Appearance) -> Iterator[None]:
+    """Draw figures as they are wanted."""
+    token = WANTED.set(wanted)
+    try:
+        yield
+    finally:
+        WANTED.reset(token)
+
+
+def style_of(path: str | None) -> Look:
+    """Return the settings in a file such as paper.mplstyle; none for None.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read.
+    """
+    if path is None:
+        return {}
+    try:
+        settings_in_file = matplotlib.rc_params_from_file(path, use_default_template=False)
+    except (OSError, ValueError) as error:
+        raise InputError(f"--style {path} cannot be read: {error}") from error
+    return {str(key): value for key, value in settings_in_file.items()}
+
+
 def settings() -> list[Any]:
     """Return the style of calcli below what the user has set of fonts and dots an inch."""
     usual = matplotlib.rcParamsDefault
@@ -96,7 +148,7 @@ def settings() -> list[Any]:
     changed = {key: value for key, value in changed.items() if value != usual[key]}
     larger = changed.get("font.size", STYLE["font.size"]) / STYLE["font.size"]
     sizes = {key: value * larger for key, value in STYLE.items() if "size" in key and OWN.match(key)}
-    return ["default", STYLE, sizes, changed]
+    return ["default", STYLE, sizes, changed | WANTED.get().look]
 
 
 def styled(draw: Callable[P, Figure]) -> Callable[P, Figure]:
@@ -108,6 +160,18 @@ def styled(draw: Callable[P, Figure]) -> Callable[P, Figure]:
             return draw(*args, **kwargs)
 
     return drawn
+
+
+@styled
+def headed(figure: Figure) -> Figure:
+    """Write the title that is wanted above a figure: above its key, if it has one."""
+    if title := WANTED.get().title:
+        bold = FontProperties(weight="bold", size=STYLE["axes.titlesize"] + 1)
+        if figure.legends:
+            figure.legends[0].set_title(title, prop=bold)
+        else:
+            figure.suptitle(title, fontproperties=bold)
+    return figure
 
 
 @styled
@@ -128,6 +192,8 @@ def drawn_in(axes: Axes) -> Iterator[None]:
     if place is None:
         raise UsageError("ax has no place in a grid of plots; expected axes of pyplot.subplots")
     axes.remove()
+    if figure.get_figure(root=True).get_layout_engine() is None:  # else titles and keys run into each other
+        figure.get_figure(root=True).set_layout_engine("constrained")
     token = PLACE.set(figure.add_subfigure(place))
     try:
         yield
@@ -139,7 +205,8 @@ def new_figure(width: float, height: float) -> Figure:
     """Return an empty figure of that size, in inches, that keeps its labels inside."""
     if (place := PLACE.get()) is not None:
         return place
-    figure = Figure(figsize=(width, height), layout="constrained")
+    wanted = WANTED.get()
+    figure = Figure(figsize=(wanted.width or width, wanted.height or height), layout="constrained")
     figure.get_layout_engine().set(w_pad=0.03, h_pad=0.03, wspace=0.04)  # type: ignore[union-attr, call-arg]
     return figure
 
@@ -206,11 +273,7 @@ def thin_key(thin: Iterable[NDArray[np.bool_]]) -> list[Patch]:
 
 
 def distribution(
-    axes: Axes,
-    edges: Doubles,
-    share: Doubles,
-    tallest: float,
-    ends: tuple[float, float] = (0, 1),
+    axes: Axes, edges: Doubles, share: Doubles, tallest: float, ends: tuple[float, float] = (0, 1)
 ) -> None:
     """Draw the share of the rows in each bin of the score, in a panel of its own.
 
@@ -266,6 +329,13 @@ def panels(systems: int, heights: tuple[float, ...], height: float) -> tuple[Fig
     for stack in stacks:
         stack[-1].tick_params(labelbottom=True)
     return figure, stacks[:systems]
+
+
+def size_of(axes: Axes) -> tuple[float, float]:
+    """Return the width and the height in inches of a panel's part of its figure, about."""
+    figure, place = axes.figure, axes.get_subplotspec()
+    rows, columns = place.get_gridspec().get_geometry() if place else (1, 1)
+    return figure.bbox.width / figure.dpi / columns, figure.bbox.height / figure.dpi / rows
 
 
 def is_leftmost(axes: Axes) -> bool:

@@ -8,9 +8,24 @@ import os.path
 from collections.abc import Sequence
 from itertools import takewhile
 
+from calcli.core.data.predictions import Provenance
+from calcli.io.places.paths import name_and_path
+
 
 def short_names(paths: Sequence[str]) -> list[str]:
-    """Return what tells files apart, for tables: `a/.../x.csv` and `b/.../x.csv`."""
+    """Return what tells files apart, for tables: their names as in `rf=x.csv`, or `a/.../x.csv` and so on."""
+    names_given = [name_and_path(path)[0] for path in paths]
+    if any(names_given):
+        plain = [
+            path
+            for path, name in zip(paths, names_given, strict=True)
+            if names_given.count(name) > 1 or not name
+        ]
+        files = iter(short_names([name_and_path(path)[1] for path in plain]))
+        return [
+            name if names_given.count(name) == 1 and name else "/".join(filter(None, (name, next(files))))
+            for name in names_given
+        ]
     names = relative_names(paths)
     if any(os.path.abspath(path) == os.sep + name for path, name in zip(paths, names, strict=True)):
         names = list(paths)  # which share the root alone
@@ -20,6 +35,11 @@ def short_names(paths: Sequence[str]) -> list[str]:
     if shared > 2:
         split = [[*folders[:-shared], "...", folders[-1]] for folders in split]
     return ["standard input" if folders == ["-"] else os.sep.join(folders) for folders in split]
+
+
+def system_names(inputs: Sequence[Provenance]) -> list[str]:
+    """Return what tables call systems: the names that the user gave, or what tells their files apart."""
+    return short_names([f"{origin.name}={origin.path}" if origin.name else origin.path for origin in inputs])
 
 
 def relative_names(paths: Sequence[str]) -> list[str]:

@@ -140,7 +140,7 @@ def comparison_pictures(
 def stream_pictures(stream: WatchedStream) -> list[Picture]:
     """Return the gap and the evidence over time."""
     caption = (
-        "Gap of each period, observed minus predicted, with the band in which 95% of gaps lie by chance; "
+        "Gap of each period, predicted minus observed, with the band in which 95% of gaps lie by chance; "
         "below, the evidence after it. Shaded: from the change to the alarm."
     )
     return [Picture("Over time", caption, inline_svg(over_time(stream), "over-time", caption))]

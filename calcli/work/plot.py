@@ -34,9 +34,11 @@ from calcli.core.language.settings import Settings
 from calcli.core.language.text import Watch, Watcher, unwatched
 from calcli.figures import Drawing, View, draw
 from calcli.figures.drawing import system_name, viewed
+from calcli.figures.style import Appearance, appearing, style_of
 from calcli.io.dataset import files_of_systems
 from calcli.io.options import ReadOptions
 from calcli.io.places.outputs import filled_folder, together
+from calcli.io.places.paths import name_and_path
 from calcli.io.saved.calibrators import load_calibrator
 from calcli.report.files import short_names
 from calcli.report.page import Figures
@@ -185,9 +187,14 @@ def plot_files(
         raise UsageError("say where to write the figures: -o DIR, or --html FILE without --data")
     standard = not drawing.figures
     reader = engine_of(engine, watcher)
-    with filled_folder(output) if output else nullcontext() as folder:
+    by_name = _named(files)
+    title = drawing.title or ""
+    if title and len(by_name) == 1:
+        by_name, title = {title: files[0]}, ""
+    wanted = Appearance(title, drawing.width, drawing.height, style_of(drawing.style))
+    with appearing(wanted), filled_folder(output) if output else nullcontext() as folder:
         evaluations = {}
-        for name, file in _named(files).items():
+        for name, file in by_name.items():
             predictions = predictions_in([file], options, reader, partial(_needed, kinds, settings))
             watch = watcher(name, predictions.n_rows)
             evaluations[name] = _evaluation(predictions, settings, calibration, kinds, view, watch, standard)
@@ -284,7 +291,7 @@ def _tested(settings: Settings) -> Settings:
 
 def _named(files: Sequence[str]) -> dict[str, str]:
     """Return files by their names, from the folder that they share if some have the same one."""
-    names = [Path(file).name for file in files]
+    names = [name_and_path(file)[0] or Path(file).name for file in files]
     if len(set(names)) < len(names):
         names = short_names(files)
     by_name = dict(zip(names, files, strict=True))

@@ -31,7 +31,7 @@ class Page(HTMLParser):
         self.elements: list[tuple[str, dict[str, str | None]]] = []
         self.texts: dict[str, list[str]] = {}
         self.open: list[str] = []
-        self.feed(text)
+        self.feed(text.replace("<wbr>", ""))
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.elements.append((tag, dict(attrs)))

@@ -13,11 +13,12 @@ from calcli.core.data.arrays import Array, Doubles, Stream, Tables, from_log_odd
 from calcli.core.data.binning import Bins, equal_width_edges
 from calcli.core.estimators.calibrationerror import Null, outcome_sums
 from calcli.core.estimators.evidence import beyond_chance
+from calcli.core.estimators.intervals import of_equal_weight, wilson_interval
 from calcli.core.evaluating.metrics.cumulative import KolmogorovSmirnov
 from calcli.core.evaluating.metrics.miscalibration import ECE, BinnedError, binned_error
 from calcli.core.evaluating.results import Estimate
 from calcli.core.language.expressions import AUTO_LENS, Measure, parse_metric, region_ends
-from calcli.core.problems.problem import Problem
+from calcli.core.problems.problem import Problem, segment_sums
 
 FEW_ROWS = 10  # a frequency from fewer rows has a standard error above 0.1 and says next to nothing
 BAND = 0.9  # consistency bars run from the 5% to the 95% quantile (Vaicenavicius et al. 2019, fig. 4)
@@ -90,6 +91,8 @@ class Reliability(_Binned):
         (m + 1,) where the bins meet; for equal-mass bins halfway between two scores.
     bins
         (m,) sums; empty bins are kept.
+    interval
+        The ends, (m,) each, of 95% intervals of the frequency of independent rows (Wilson 1927).
     low, high
         (m,) quantiles of the frequency if the scores were calibrated; nan for empty bins.
     share_edges, share
@@ -105,6 +108,7 @@ class Reliability(_Binned):
     lens: str
     edges: Doubles
     bins: Bins
+    interval: tuple[Doubles, Doubles]
     low: Doubles
     high: Doubles
     share_edges: Doubles
@@ -143,6 +147,7 @@ class Reliability(_Binned):
             "mean_score": self.mean_score,
             "frequency": self.frequency,
             "gap": self.gap,
+            **dict(zip(("low", "high"), self.interval, strict=True)),
             "low_if_calibrated": self.low,
             "high_if_calibrated": self.high,
             "beyond_chance": unknown if np.isnan(self.low).all() else self.beyond_chance.astype(np.intp),
@@ -219,15 +224,29 @@ def reliability(
     measures: dict[str, BinnedError | KolmogorovSmirnov] = {ece: estimator, "ks": KolmogorovSmirnov()}
     for metric, measure in measures.items():
         call = parse_metric(f"{metric}:lens={lens}:region={region}")
-        same = [(estimates or {}).get(str(one)) for one in (call, call.with_argument("lens", AUTO_LENS))]
-        estimate = next((one for one in same if one and f"|lens:{lens}|" in one.signature), None)
+        same = [
+            (estimates or {}).get(str(metric_call))
+            for metric_call in (call, call.with_argument("lens", AUTO_LENS))
+        ]
+        estimate = next(
+            (
+                same_estimate
+                for same_estimate in same
+                if same_estimate and f"|lens:{lens}|" in same_estimate.signature
+            ),
+            None,
+        )
         if estimate is None:
             errors.append(_error(call, measure, problem, draws, seed))
         else:
             errors.append(Error(call, estimate.value, estimate.if_calibrated))
     binned, ks = errors
     heaviest = float(problem.mean_row_weights.max())
-    diagram = Reliability(lens, edges, bins, low, high, share_edges, share, binned, ks, heaviest, in_log_odds)
+    alike = of_equal_weight(bins.weight, segment_sums(problem.squared_weights, cuts))
+    interval = wilson_interval(_ratio(bins.outcome, bins.weight), np.maximum(alike, 1), 0.95)
+    diagram = Reliability(
+        lens, edges, bins, interval, low, high, share_edges, share, binned, ks, heaviest, in_log_odds
+    )
     if not in_log_odds:
         return diagram
     low_end, last = log_odds(np.array(diagram.ends)).tolist()
@@ -267,11 +286,7 @@ def consistency_band(
 
 
 def _error(
-    metric: Measure,
-    estimator: BinnedError | KolmogorovSmirnov,
-    problem: Problem,
-    draws: int,
-    seed: int,
+    metric: Measure, estimator: BinnedError | KolmogorovSmirnov, problem: Problem, draws: int, seed: int
 ) -> Error:
     value = estimator.value(problem)
     if not draws:

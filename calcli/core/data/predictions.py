@@ -173,6 +173,8 @@ class Provenance:
         The column of what a judge says of every row, if people labelled only some; else "".
     without_label
         Number of further rows, without a label.
+    name
+        What the user calls the system, as in `rf=preds.csv`; else "".
     """
 
     path: str
@@ -197,6 +199,7 @@ class Provenance:
     identity: str = ""
     judge: str = ""
     without_label: int = 0
+    name: str = ""
 
     @property
     def clustered(self) -> bool:

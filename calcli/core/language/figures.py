@@ -16,6 +16,7 @@ from calcli.core.language.declaring import (
     declared,
     documented,
     items,
+    numbers,
     setting,
     texts,
     whole,
@@ -117,6 +118,9 @@ def standard_names(
     return scores + (names if lens in (AUTO_LENS, "top-1") and region == "all" else [])
 
 
+INCHES = numbers("a number above 0, up to 100", lambda value: 0 < value <= 100)
+
+
 def _lists(example: str) -> Values:
     """Return lists of lists of text; a text may hold several with commas between."""
     plain = texts(example)
@@ -162,6 +166,7 @@ class ViewSettings:
     smooth: str = setting("none", TEXT, "epochs: lines by savgol/11, moving/3 or the like.", "FILTER")
     p_values: bool = setting(False, FLAG, "epochs: calibration errors are followed by their p-values.")
     seeds: bool = setting(False, FLAG, "epochs: folders are runs of one model, drawn with their mean.")
+    band: bool = setting(False, FLAG, "reliability: 95% intervals of the observed frequencies.")
     knots: int | None = setting(
         None, whole(4, 1000), "ks: knots of the spline in its slopes; 6 by default.", "N"
     )
@@ -190,6 +195,10 @@ class PlotSettings:
     by: tuple[str, ...] = setting(
         (), texts("country"), "Also draw the figure slices of this column.", "COLUMN"
     )
+    title: str | None = setting(None, TEXT, "Above the figures, for one file in place of its name.", "TEXT")
+    width: float | None = setting(None, INCHES, "Width of the figures in inches.", "INCHES")
+    height: float | None = setting(None, INCHES, "Height of the figures in inches.", "INCHES")
+    style: str | None = setting(None, TEXT, "Settings of matplotlib, as in paper.mplstyle.", "FILE")
     calibrators: tuple[str, ...] = setting(
         (), texts("cal.json"), "Also draw the calibration-map of this calibrator.", "FILE", key="calibrator"
     )

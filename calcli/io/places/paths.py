@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 UNREADABLE = re.compile("[\ud800-\udfff]")  # what Python makes of bytes that are not UTF-8
 URL = re.compile(r"([a-z][a-z0-9+.-]+(?:::[a-z][a-z0-9+.-]+)*)://(?:([^/@\s]*)@)?([^\s?]*)(\?\S*)?", re.I)
+NAMED = re.compile(r"([^/=\s]+)=(.+)")
 WEB = ("http", "https")
 _secrets: dict[str, tuple[str, str]] = {}  # login and query of URLs, by what is shown of them
 READ_ONLY = (*WEB, "github", "zip", "tar", "reference", "data")
@@ -68,8 +69,16 @@ def on_disk(path: AnyPath) -> Path:
     return _downloads.copy_of(path) if isinstance(path, Remote) else path
 
 
+def name_and_path(text: str) -> tuple[str, str]:
+    """Split `rf=preds.csv` into the name of a system and its path; of a plain path the name is empty."""
+    match = NAMED.fullmatch(text)
+    return (match[1], match[2]) if match and not (os.path.exists(text) or glob(text)) else ("", text)
+
+
 def parts_of_pattern(path: str) -> list[str]:
     """Return what a pattern such as `s3://lake/part-*.parquet` stands for, or the path itself.
+
+    The files of a named pattern, such as `rf=seed*.npz`, have its name each.
 
     Raises
     ------
@@ -78,6 +87,9 @@ def parts_of_pattern(path: str) -> list[str]:
     """
     if not re.search(r"[*?\[]", path):
         return [path]
+    name, pattern = name_and_path(path)
+    if name:
+        return [f"{name}={part}" for part in parts_of_pattern(pattern)]
     where = path_of(path)
     if isinstance(where, Remote):  # a ? begins the query of a URL
         return [str(path) for path in where.glob()] if re.search(r"[*\[]", path) else [path]

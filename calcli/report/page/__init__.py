@@ -17,6 +17,7 @@ from calcli.report.shown import Headline, Shown, TextTable, spelled
 
 LONG = 12  # rows from which a table can be searched
 WIDE = 32  # characters from which a cell is folded
+BETWEEN_WORDS = re.compile(r"([:=/_])(?=\w)")  # where names of metrics and files may be broken
 CODE = re.compile(r"`([^`]*)`")
 TAGS = {"best": "strong", "second": "u", "both": "strong"}
 
@@ -204,10 +205,12 @@ def _cells(table: TextTable, n: int, row: Sequence[str]) -> str:
     cells = []
     for place, (cell, column) in enumerate(zip(row, table.columns, strict=True)):
         tag = TAGS.get(table.marks.get((n, place)) or "")
-        text = f"<{tag}>{_text(cell)}</{tag}>" if tag else _text(cell)
+        text = _breakable(_text(cell))
+        text = f"<{tag}>{text}</{tag}>" if tag else text
         kind = 'th scope="row"' if place == 0 else "td"
         side = column.align if len(cell) > WIDE or column.align == "right" else "left short"
-        head = f' data-head="{_text(column.head)}"' if place and column.head else ""
+        name = BETWEEN_WORDS.sub("\\1\u200b", _text(column.head))  # a space without a width
+        head = f' data-head="{name}"' if place and name else ""
         cells.append(f'<{kind} class="{side}"{head}>{text}</{kind[:2]}>')
     return "".join(cells)
 
@@ -237,4 +240,9 @@ def _text(text: str) -> str:
 
 
 def _sentence(text: str) -> str:
-    return CODE.sub(r"<code>\1</code>", _text(spelled(text)))
+    return CODE.sub(r"<code>\1</code>", _breakable(_text(spelled(text))))
+
+
+def _breakable(text: str) -> str:
+    """Let a text be broken between the words of names of metrics and files."""
+    return BETWEEN_WORDS.sub(r"\1<wbr>", text)
