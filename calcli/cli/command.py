@@ -15,7 +15,7 @@ import typer
 from calcli.cli.options import Chosen, made, option, outputs
 from calcli.cli.output import colored, emit, remark
 from calcli.core.language.errors import UsageError
-from calcli.io.places.paths import is_url, path_of
+from calcli.io.places.paths import is_url, name_and_path, path_of
 
 if TYPE_CHECKING:
     from calcli.report.shown import Shown
@@ -141,7 +141,7 @@ def refuse_clashes(command: str, values: Mapping[str, Any]) -> None:
         value = [] if (command, name) in (TRUTH, IN_PLACE) else values[name]
         value = value[:-1] if (command, name) == LAST_IN_PLACE else value
         texts = [text for text in (value if isinstance(value, list) else [value]) if isinstance(text, str)]
-        for text in map(_on_disk, texts):
+        for text in (_on_disk(name_and_path(text)[1] if name in READ else text) for text in texts):
             is_read = os.path.isfile(text) or (name in READ and not os.path.exists(text))
             if is_read and (where := os.path.realpath(text)) in written:
                 raise UsageError(

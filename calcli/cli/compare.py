@@ -17,7 +17,7 @@ from calcli.report.shown import Shown
 
 
 @command(
-    "table", "json", "markdown", "latex",
+    "table", "json", "markdown", "csv", "latex",
     page=True,
     details="Also list the questions that got worse or better.",
 )  # fmt: skip

@@ -9,6 +9,7 @@ from typer import Argument
 from calcli.cli.command import command
 from calcli.cli.options import Pairing, ReadingSystems, chosen, text
 from calcli.core.language.settings import Settings
+from calcli.core.language.text import Watcher
 from calcli.report.shown import Shown
 
 
@@ -27,6 +28,7 @@ def plan(
     ] = None,
     half_width: Annotated[str | None, text("X", "Of one file: half the width of its interval.")] = None,
     detect: Annotated[str | None, text("X", "A difference to see, two-sided, at a power of 80%.")] = None,
+    watcher: Watcher,
 ) -> Shown:
     """Say how many rows a decision needs, before more are labelled.
 
@@ -40,4 +42,4 @@ def plan(
     from calcli.work.plan import plan_files
 
     wanted = {"metric": metric, "half_width": half_width, "detect": detect}
-    return plan_files(files, reading, settings, pairing, margins=margin or (), **wanted)
+    return plan_files(files, reading, settings, pairing, margins=margin or (), watcher=watcher, **wanted)

@@ -10,6 +10,7 @@ from calcli.cli.command import command
 from calcli.cli.options import Reading, chosen, text
 from calcli.core.language.errors import UsageError
 from calcli.core.language.settings import ThresholdSettings
+from calcli.core.language.text import Watcher
 from calcli.report.progress import Remark
 from calcli.report.shown import Shown
 
@@ -29,6 +30,7 @@ def threshold(
         str | None, text("FILE", "Where to write the threshold: JSON.", "--output", "-o")
     ] = None,
     reading: Reading,
+    watcher: Watcher,
     remark: Remark,
 ) -> Shown:
     """Find the threshold that promises a rate of errors, hits or alerts.
@@ -49,4 +51,4 @@ def threshold(
 
     if output == "-":
         raise UsageError("-o - is not the name of a file; --format json has the threshold")
-    return threshold_file(files, reading, settings, output, remark)
+    return threshold_file(files, reading, settings, output, watcher, remark)

@@ -169,6 +169,13 @@ def files_of_systems(files: Iterable[str], options: ReadOptions) -> list[str]:
     return [f"{file}/{name}" for file in files for name in systems]
 
 
+def data_sets(files: Sequence[str], options: ReadOptions) -> list[list[str]]:
+    """Return the files of each data set: a file, or all files as one, or one for each system."""
+    every = files_of_systems(files, options)
+    systems = len(options.system) or 1
+    return [every[n::systems] for n in range(systems)] if options.concat else [[file] for file in every]
+
+
 def of_system(paths: Sequence[str], options: ReadOptions) -> tuple[list[str], ReadOptions]:
     """Return the files and options that paths such as `preds.csv/rf` stand for.
 

@@ -26,7 +26,7 @@ from calcli.io.layouts import HARNESS, OBJECTS
 from calcli.io.layouts.answers import LEAVE_OUT, refuse_gone, rights_of
 from calcli.io.messages import STDIN, Place, answered, refuse_given, shown_in, type_in_words
 from calcli.io.options import ReadOptions
-from calcli.io.places.paths import AnyPath, parts_of_pattern, path_of, without_secrets
+from calcli.io.places.paths import AnyPath, name_and_path, parts_of_pattern, path_of, without_secrets
 from calcli.io.reading import find
 from calcli.io.reading.checks import CheckedScores, Judged, judge_kind
 from calcli.io.reading.classes import classes_of, refuse_sorted
@@ -66,7 +66,13 @@ def read(path: str | Path, options: ReadOptions | None = None) -> Predictions:
 
 def read_concat(paths: Sequence[str | Path], options: ReadOptions | None = None) -> Predictions:
     """Read several files as one data set, in the order given; otherwise as `read`."""
-    names = [piece for path in paths for piece in parts_of_pattern(without_secrets(str(path)))]
+    paths_given = [piece for path in paths for piece in parts_of_pattern(without_secrets(str(path)))]
+    named_paths = [name_and_path(piece) for piece in paths_given]
+    predictions = _joined([path for _, path in named_paths], options)
+    return replace(predictions, provenance=replace(predictions.provenance, name=named_paths[0][0]))
+
+
+def _joined(names: Sequence[str], options: ReadOptions | None) -> Predictions:
     states = [path for path in names if is_state(path)]
     if states and len(names) > 1:
         raise UsageError(f"{states[0]} is a state; put states together with calcli merge, then read the one")

@@ -23,7 +23,7 @@ RELATIVE = (
     "Relative to the uncalibrated scores; not meaningful for metrics that are best at 0 from both sides."
 )
 TIMES = "fit, apply: CPU seconds."
-SEEDS = "Means over {seeds} seeds of the folds, ± their standard deviation."
+SEEDS = "Means over {}, ± their standard deviation."
 RANKS = "1 is the best; equal values share a rank."
 
 ORDERED = ("lower", "higher")  # directions of metrics whose relative change means something
@@ -162,7 +162,8 @@ class BenchmarkReport(Shown):
         rows = [(t.method, *(_cell(t, key, alike[key], trials) for key in metrics)) for t in trials]
         costs = [[_cost(trial, metric) for metric in metrics] for trial in trials]
         tested = any(metric in trial.influences for trial in trials for metric in metrics)
-        seeds = [SEEDS.format(seeds=self.seeds)] if self.seeds > 1 else []
+        over = f"{self.seeds} seeds of the folds" if self.seeds > 1 else "the files of a model"
+        seeds = [SEEDS.format(over)] if any(trial.deviations for trial in trials) else []
         notes = (EMPHASIS, *([ALIKE] if tested else []), *seeds)
         return _marked(trials[0].model, rows, costs, metrics, notes)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
 from calcli.core.comparing.comparison import (
@@ -35,7 +35,7 @@ from calcli.report.estimates import (
     without_interval,
 )
 from calcli.report.evaluation import input_object
-from calcli.report.files import short_names
+from calcli.report.files import system_names
 from calcli.report.findings import CLIP, Warning, backwards_table, of_order, of_sampling
 from calcli.report.objects import (
     ComparisonObject,
@@ -47,8 +47,9 @@ from calcli.report.objects import (
     SystemObject,
 )
 from calcli.report.overview import MANY
-from calcli.report.reading import reading_table
+from calcli.report.reading import reading_sentences, reading_table
 from calcli.report.shown import Column, Headline, Number, Shown, TextTable, table_of
+from calcli.report.systems import systems_of, systems_table
 
 if TYPE_CHECKING:
     from calcli.report.page import Picture
@@ -141,6 +142,35 @@ class ComparisonReport(Shown):
             notes = (f"The rows of the states could not be paired: {self.unlike}.", *notes)
         return [*tables, TextTable("How to read this", notes=notes)]
 
+    def of_systems(self) -> tuple[TextTable, Sequence[Mapping[str, Any]]] | None:
+        """Return one table of the systems on all rows: their values, and changes to the baseline."""
+        overall, names = self.comparisons[0], self.names()
+        if self.details or len(self.comparisons) > 1:
+            return None
+        metrics = list(overall.differences[0])
+        estimates = [{e.metric.text: e for e in s.estimates.values()} for s in overall.summaries]
+        systems = systems_of(names, estimates)
+        table = systems_table(systems, self.title, metrics)
+        columns = [
+            *table.columns,
+            *(Column(f"{metric}, change") for metric in _judged(overall.differences[0])),
+        ]
+        records = [systems[0].record(metrics)]
+        rows = [(*table.rows[0], *("" for _ in columns[len(table.columns) :]))]
+        for system, row, differences in zip(systems[1:], table.rows[1:], overall.differences, strict=True):
+            scores = _judged(differences)
+            rows.append(
+                (*row, *(f"{signed(d)} ({ends(d)})" if d.interval else signed(d) for d in scores.values()))
+            )
+            records.append(system.record(metrics))
+            for metric, difference in scores.items():
+                low, high = (
+                    (difference.interval.low, difference.interval.high) if difference.interval else ("", "")
+                )
+                changes = {"": difference.value, " low": low, " high": high, " p": difference.p_value}
+                records[-1] |= {f"{metric} change{end}": number for end, number in changes.items()}
+        return replace(table, columns=tuple(columns), rows=tuple(rows)), records
+
     def headline(self) -> Headline:
         """Return which systems were compared, and what was found of the metric that ranks them."""
         overall, names = self.comparisons[0], self.names()
@@ -173,6 +203,11 @@ class ComparisonReport(Shown):
         from calcli.report.pictures import comparison_pictures
 
         return comparison_pictures(self.comparisons[0], self.systems, self.settings, self.names())
+
+    def how_read(self) -> list[str]:
+        """Return how each file was read, in sentences."""
+        readings = (summary.input.reading for summary in self.comparisons[0].summaries)
+        return reading_sentences(zip(self.names(), readings, strict=True))
 
     def data(self) -> ComparisonObject:
         """Return settings, systems, and comparisons in full."""
@@ -207,7 +242,7 @@ class ComparisonReport(Shown):
 
     def names(self) -> list[str]:
         """Return what the systems are called."""
-        return short_names([summary.input.path for summary in self.comparisons[0].summaries])
+        return system_names([summary.input for summary in self.comparisons[0].summaries])
 
     def _backwards(self) -> list[tuple[str, list[Warning]]]:
         summaries = self.comparisons[0].summaries

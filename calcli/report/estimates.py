@@ -214,15 +214,15 @@ def half_width(estimates: Collection[Estimate]) -> list[str]:
     return [f"±, or the ends in brackets: the {interval}."]
 
 
-def cell(estimate: Estimate) -> str:
-    """Return a value with its interval, its standard deviation and its p-value."""
+def cell(estimate: Estimate, *, tested: bool = True) -> str:
+    """Return a value with its interval and, if asked for, its p-value."""
     interval, null = estimate.interval, estimate.if_calibrated
     texts = [value(estimate)]
     bound = estimate.metric.entry.family.has_null  # to one side, as no error is below 0
     if interval is not None and not (bound or math.isinf(estimate.value)):
         above, below = interval.high - estimate.value, estimate.value - interval.low
         half, half_below = (number(width, digits=estimate.digits) for width in (above, below))
-        texts.append(f"±{half}" if half == half_below else f"({ends(estimate)})")
-    if null is not None:
+        texts.append(f"± {half}" if half == half_below else f"({ends(estimate)})")
+    if null is not None and tested:
         texts.append(f"p {p_value(null.p_value if null.corrected_p is None else null.corrected_p)}")
     return " ".join(texts)

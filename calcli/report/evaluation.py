@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from html import escape
@@ -19,6 +18,7 @@ from calcli.core.evaluating.sections import ENOUGH_OF_CLASS, rows_needed
 from calcli.core.language.declaring import TEXT
 from calcli.core.language.errors import CalcliError, UsageError
 from calcli.core.language.expressions import parse_metric
+from calcli.core.language.figures import parse_figures
 from calcli.core.language.settings import Settings
 from calcli.core.language.text import counted, number, p_value, some
 from calcli.report.estimates import (
@@ -48,7 +48,7 @@ from calcli.report.estimates import (
     value,
     without_interval,
 )
-from calcli.report.files import sha256, short_names
+from calcli.report.files import sha256, system_names
 from calcli.report.findings import FIRST, Result, backwards_table
 from calcli.report.markdown import markdown_text
 from calcli.report.objects import CLASS, INPUT, BinsObject, EstimateObject, EvaluationObject, ResultObject
@@ -61,11 +61,13 @@ from calcli.report.overview import (
     further,
     glance_table,
     overview,
+    usual_metrics,
 )
 from calcli.report.reading import considered_objects, considered_table, read_table, reading_sentences
 from calcli.report.recalibration import loss_table, parts_of_scores, parts_table
 from calcli.report.shown import Column, Format, Headline, Number, Shown, TextTable, render, table_of
 from calcli.report.slices import is_compared, ranked_by, slice_tables, with_slices, worst_slices
+from calcli.report.systems import System, systems_of, systems_table
 
 if TYPE_CHECKING:
     import pandas
@@ -145,13 +147,15 @@ class Report(Shown):
                 tables += _lost(all_rows[0])
             text_tables = backwards_table([("", all_rows[0].warnings)])
         else:
-            names = short_names([result.input.path for result in all_rows])
+            names = system_names([result.input for result in all_rows])
             text_tables = backwards_table([*zip(names, (r.warnings for r in all_rows), strict=True)])
             many = len(all_rows) > MANY
             short = many or (self._is_short and not all_rows[0].settings.metrics) if all_rows else many
             detailed = [n for n, all_row in enumerate(all_rows) if self._is_detailed(all_row, short)]
             hidden = len(all_rows) - len(detailed)
             tables = [glance_table(all_rows, names, self.unread, self.failures, hidden)]
+            if len(self.systems()) < len(all_rows) and (one_table := self.of_systems()):
+                return [*text_tables, one_table[0], tables[0]]
             tables += comparison_tables([all_rows[n] for n in detailed], [names[n] for n in detailed])
             if many:
                 groups, names = [groups[n] for n in detailed], [names[n] for n in detailed]
@@ -176,11 +180,29 @@ class Report(Shown):
     def _is_detailed(self, result: Result, at_a_glance: bool) -> bool:
         return self.details or bool(self.failures.get(result.input.path)) or not at_a_glance
 
+    def of_systems(self) -> tuple[TextTable, Sequence[Mapping[str, Any]]] | None:
+        """Return one table of several data sets without slices: the metrics asked for, or the usual ones."""
+        systems = self.systems()
+        if self.details or len(self.results) < 2 or any(result.slice for result in self.results):
+            return None
+        every = list(dict.fromkeys(chain.from_iterable(result.metrics for result in self.results)))
+        usual = [name for name in usual_metrics(self.results) if name in every]
+        metrics = every if self.results[0].settings.metrics or not usual else usual
+        title = of_class("Systems", [result.input for result in self.results])
+        return systems_table(systems, title, metrics), [system.record(metrics) for system in systems]
+
+    def systems(self) -> list[System]:
+        """Return the data sets without their slices; those of one name, such as seeds, are one system."""
+        all_rows = [result for result in self.results if result.slice is None]
+        names = system_names([result.input for result in all_rows])
+        names = [result.input.name or name for result, name in zip(all_rows, names, strict=True)]
+        return systems_of(names, [result.metrics for result in all_rows])
+
     def headline(self) -> Headline:
         """Return what was read, the verdict and three numbers; of several data sets who they are."""
         all_rows = [overall for overall, _ in with_slices(self.results)]
         if len(all_rows) > 1:
-            names = short_names([result.input.path for result in all_rows])
+            names = system_names([result.input for result in all_rows])
             rows = sum(result.input.rows for result in all_rows)
             read = f"{len(all_rows)} data sets, {counted(rows, 'row')} in all"
             read += f"; the first {MOST_SYSTEMS}:" if len(all_rows) > MOST_SYSTEMS else ""
@@ -190,7 +212,12 @@ class Report(Shown):
 
     def data(self) -> EvaluationObject:
         """Return settings and results, with the definition of every number."""
-        return {
+        seeds = {
+            system.name: {metric: system.numbers(metric) for metric in system.files[0]}
+            for system in self.systems()
+            if len(system.files) > 1
+        }
+        document: EvaluationObject = {
             "settings": asdict(self.settings) | {"clip": self._clip()},
             "unread": [asdict(fault) for fault in self.unread],
             "failures": {path: list(sentences) for path, sentences in self.failures.items()},
@@ -200,6 +227,9 @@ class Report(Shown):
                 for result in (overall, *slices)
             ],
         }
+        if seeds:
+            document["seeds"] = seeds
+        return document
 
     def _clip(self) -> float | None:
         """Return the clip that was used, which states bring along; None if it was not the same for all."""
@@ -227,7 +257,7 @@ class Report(Shown):
     def how_read(self) -> list[str]:
         """Return how each file was read, in sentences."""
         all_rows = [overall.input for overall, _ in with_slices(self.results)]
-        return reading_sentences((read.path, read.reading) for read in all_rows)
+        return reading_sentences((read.name or read.path, read.reading) for read in all_rows)
 
     def beside(self, format: Format) -> list[str]:
         """Return how files were read, and warnings, where a form has no place for them."""
@@ -254,15 +284,36 @@ class Report(Shown):
         album.draw(self.evaluation)
         return album.pictures
 
-    def to_frame(self, per_class: bool = False) -> pandas.DataFrame:
-        """Return a row for every number, as `calcli evaluate --format csv` has them.
+    def to_frame(self, per_class: bool = False, *, signature: bool = False) -> pandas.DataFrame:
+        """Return a row for every number: metric, value, low, high, p, and its slice, if any.
+
+        p tests perfect calibration, corrected for the number of tests.
 
         Parameters
         ----------
         per_class
             Whether to add the figures of each class.
+        signature
+            Whether to add the definition of each number.
         """
-        return Shown.to_frame(replace(self, details=per_class))
+        from calcli.io.frames import to_frame  # which loads what arrays do not need
+
+        records = [*replace(self, details=per_class).records()]
+        for record in records:
+            record["p"] = record["p_value"] if record["corrected_p"] is None else record["corrected_p"]
+        part_columns = [
+            name for name in ("slice", "class") if any(record[name] is not None for record in records)
+        ]
+        columns = [
+            *part_columns,
+            "metric",
+            "value",
+            "low",
+            "high",
+            "p",
+            *(["signature"] if signature else []),
+        ]
+        return to_frame({name: record[name] for name in columns} for record in records)
 
     def __getitem__(self, metric: str) -> Estimate:
         """Return the estimate of a metric on all rows, by the expression asked for or another spelling of it.
@@ -307,7 +358,7 @@ class Report(Shown):
         Parameters
         ----------
         figure
-            A name that `calcli explain` lists.
+            A name that `calcli explain` lists, with arguments if any, as in reliability:binning=equal-mass.
         title
             What to call the predictions above it, in place of the name of their file.
         ax
@@ -318,21 +369,17 @@ class Report(Shown):
             As for `calcli.figures.View`: lens, binning and so on.
         """
         from calcli.figures.drawing import View, draw, system_name, viewed
-        from calcli.figures.style import drawn_in
+        from calcli.figures.style import Appearance, appearing, drawn_in
 
         if ax is not None and figsize is not None:
             raise UsageError("ax has its place and size already; leave out figsize")
-        figure = TEXT.checked("figure", figure)
+        ((figure, arguments),) = parse_figures([[TEXT.checked("figure", figure)]]).items()
         assert self.evaluation is not None
         name = title or system_name(self.evaluation)
-        look = viewed(View(draws=self.evaluation.settings.draws), **view)
-        with nullcontext() if ax is None else drawn_in(ax):
+        look = viewed(View(draws=self.evaluation.settings.draws), **arguments | view)
+        with appearing(Appearance("", *(figsize or ()))) if ax is None else drawn_in(ax):
             drawing = draw(figure, {name: self.evaluation}, look)
-        if ax is not None:
-            drawing = replace(drawing, figure=drawing.figure.figure)
-        if figsize is not None:
-            drawing.figure.set_size_inches(*figsize)
-        return drawing
+        return drawing if ax is None else replace(drawing, figure=drawing.figure.figure)
 
     def _repr_html_(self) -> str:
         """Return the verdict, the tables and the reliability diagram, which a notebook shows."""
@@ -433,6 +480,7 @@ def input_object(summary: Input) -> dict[str, Any]:
     """Return what was read as JSON values, with the hash of its files."""
     document = {name: value for name, value in asdict(summary).items() if name not in INPUT.without}
     few = {"judge": summary.judge, "unlabelled": summary.without_label} if summary.without_label else {}
+    document |= {"name": summary.name} if summary.name else {}
     return document | {"considered": considered_objects(summary), "sha256": sha256(summary.files)} | few
 
 

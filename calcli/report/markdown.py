@@ -29,6 +29,12 @@ def markdown_text(tables: Sequence[TextTable], title: str, figures: Mapping[str,
     return f"# {title}\n\n" + "\n\n".join(blocks) + "\n"
 
 
+def commented(table: TextTable, comments: Sequence[str]) -> str:
+    """Return one table, with sentences that a page does not show behind it."""
+    text = "\n".join(plain(comment).replace("--", "- -") for comment in comments)
+    return f"{_table(table)}\n\n<!--\n{text}\n-->\n"
+
+
 def _table(table: TextTable) -> str:
     blocks = [f"## {_escaped(table.title)}"] if table.title else []
     if table.rows:

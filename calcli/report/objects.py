@@ -105,9 +105,10 @@ class OriginObject(TypedDict):
     sha256: str | None
     judge: NotRequired[str]
     unlabelled: NotRequired[int]
+    name: NotRequired[str]
 
 
-LEFT_OUT = ("considered", "chosen", "sampled_from", "by_ranking", "repeats", "judge", "without_label")
+LEFT_OUT = ("name", "considered", "chosen", "sampled_from", "by_ranking", "repeats", "judge", "without_label")
 INPUT = Fields(Input, LEFT_OUT, (OriginObject,))
 CLASS = Fields(ClassRow, ("if_calibrated",), (TestObject, CorrectedObject))
 ESTIMATE = Fields(EstimateObject, (), (TestObject, IntervalObject))
@@ -145,6 +146,7 @@ class EvaluationObject(TypedDict):
     unread: list[Annotated[Any, Unread]]
     failures: dict[str, list[str]]
     results: list[ResultObject]
+    seeds: NotRequired[dict[str, dict[str, dict[str, float | None]]]]
 
 
 class SystemObject(TypedDict):

@@ -41,9 +41,8 @@ NO_PROBABILITIES = "Log-loss, Brier score, calibration and AUROC are left out: t
 
 def overview(result: Result) -> list[TextTable]:
     """Return the few tables that answer for one data set, of the metrics asked for or the usual ones."""
-    usual = (*SCORES_OF_TWO, *CLASSICAL_OF_TWO, "ece") if result.input.of_two else USUAL
     requested = bool(result.settings.metrics)
-    names = result.metrics if requested or result.input.outcomes else usual
+    names = result.metrics if requested or result.input.outcomes else usual_metrics([result])
     metrics = {name: result.metrics[name] for name in names if name in result.metrics}
     metrics = without_points(metrics, result)
     scores = of_section(metrics, "scores")
@@ -62,6 +61,12 @@ def overview(result: Result) -> list[TextTable]:
     ]
 
 
+def usual_metrics(results: Sequence[Result]) -> Sequence[str]:
+    """Return the metrics that answer for data sets when none are asked for."""
+    of_two = all(result.input.of_two for result in results)
+    return (*SCORES_OF_TWO, *CLASSICAL_OF_TWO, "ece") if of_two else USUAL
+
+
 def further(result: Result) -> str:
     """Return how to see more of it, and the command that is worth running next."""
     path = "FILE" if result.input.path == "-" else shlex.quote(result.input.path)
@@ -74,6 +79,7 @@ def further(result: Result) -> str:
 def _read(result: Result) -> str:
     read = result.input
     place = "standard input" if read.path == "-" else read.path
+    place = f"{read.name} ({place})" if read.name else place
     size = counted(read.classes, "class")
     if read.outcomes:
         quality = {"outcomes": f"{percent(result.accuracy)} right", "grades": "grades", "predictions": size}
@@ -247,11 +253,7 @@ def _input_table(results: Sequence[Result], names: Sequence[str]) -> TextTable:
 
 
 def _by_metric(
-    results: Sequence[Result],
-    names: Sequence[str],
-    errors: bool,
-    title: str,
-    notes: Sequence[str],
+    results: Sequence[Result], names: Sequence[str], errors: bool, title: str, notes: Sequence[str]
 ) -> TextTable:
     metrics = {
         metric: None

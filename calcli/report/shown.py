@@ -30,6 +30,7 @@ T = TypeVar("T")
 ON_COMMAND_LINE: ContextVar[bool] = ContextVar("on_command_line", default=False)
 OPTION = re.compile(r"--([a-z][a-z0-9-]+)(?: (?=[0-9]))?")  # and what stands before a number as its value
 COMMAND = re.compile(", `calcli [^`]*`(?=,)")
+PAPER = ("csv", "markdown", "latex")  # forms in which several systems are one table
 ENDINGS: dict[str, Format] = {
     ".html": "html", ".json": "json", ".md": "markdown", ".csv": "csv", ".txt": "table",
 }  # fmt: skip
@@ -193,6 +194,10 @@ class Shown(ABC):
         """Return a flat record for each of its numbers, where it has a form as CSV."""
         raise NotImplementedError
 
+    def of_systems(self) -> tuple[TextTable, Sequence[Mapping[str, Any]]] | None:
+        """Return one table with a row for each of several systems, for a paper, and the same as records."""
+        return None
+
     def headline(self) -> Headline:
         """Return what a page with its tables says first."""
         return Headline()
@@ -299,16 +304,20 @@ def render(report: Shown, format: Format, *, color: bool = False) -> str:
     """
     if format == "json":
         return plain_json(json.dumps(report.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)) + "\n"
+    one_table = report.of_systems() if format in PAPER else None
     if format == "csv":
-        return csv_text(report.records())
+        return csv_text(one_table[1] if one_table else report.records())
     if format == "markdown":
-        from calcli.report.markdown import markdown_text
+        from calcli.report.markdown import commented, markdown_text
 
+        if one_table:
+            return commented(one_table[0], report.beside("csv"))
         return markdown_text(report.tables(), report.title)
     if format == "latex":
         from calcli.report.latex import latex_text
 
-        return latex_text(report.tables())
+        read = TextTable("What was read", notes=tuple(report.beside("csv")))
+        return latex_text([read, one_table[0]] if one_table else report.tables())
     if format == "html":
         from calcli.report.page import page_text
 

@@ -12,14 +12,9 @@ from calcli.core.language.methods import CHOICE
 from calcli.core.language.metrics import METRICS
 from calcli.core.language.settings import BenchmarkSettings, Settings
 from calcli.core.language.text import Watcher, unwatched
-from calcli.core.recalibrating.benchmark import (
-    DEFAULT_METHODS,
-    DEFAULT_METRICS,
-    Task,
-    run,
-    task_of,
-)
+from calcli.core.recalibrating.benchmark import DEFAULT_METHODS, DEFAULT_METRICS, Task, run, task_of
 from calcli.io.options import ReadOptions
+from calcli.io.places.paths import name_and_path, parts_of_pattern
 from calcli.io.read import read
 from calcli.report.benchmark import BenchmarkReport
 from calcli.report.files import same_files, short_names
@@ -69,7 +64,7 @@ def benchmark_files(
         remark(sentence)
     if trying.seeds > 1 and not trying.folds:
         raise UsageError("--seeds deals the folds anew; it needs --folds N")
-    names = trying.methods or DEFAULT_METHODS
+    pairs, names = _files(pairs), trying.methods or DEFAULT_METHODS
     metrics = parse_methods([name for name in names if name != CHOICE.name])
     reading: list[tuple[str, Sequence[str]]] = []
     files_read: dict[str, Sequence[str]] = {}
@@ -115,10 +110,13 @@ def _tasks(
     if pairs:
         if cal or test or folds:
             raise UsageError("--pair names both files of a model; leave out --cal, --test and --folds")
+        models = [
+            (name_and_path(cal_file)[0] or name_and_path(test_file)[0]) for cal_file, test_file in pairs
+        ]
         names = short_names([test_file for _, test_file in pairs])
         return [
-            task_of(name, read(calibration_file), read(test_file), settings=settings)
-            for name, (calibration_file, test_file) in zip(names, pairs, strict=True)
+            task_of(model or name, read(calibration_file), read(test_file), settings=settings)
+            for model, name, (calibration_file, test_file) in zip(models, names, pairs, strict=True)
         ]
     if cal is None:
         raise UsageError("there are no calibration data; expected --cal FILE --test FILE, or --pair CAL TEST")
@@ -127,4 +125,24 @@ def _tasks(
     if folds == 1:
         raise UsageError("--folds 1 leaves no rows to fit to; use 2 or more")
     calibration, tested = read(cal), None if test is None else read(test)
-    return [task_of(test or cal, calibration, tested, folds, settings)]
+    name, path = name_and_path(test or cal)
+    return [task_of(name or path, calibration, tested, folds, settings)]
+
+
+def _files(pairs: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Return the pairs of files that pairs of patterns stand for, in the order of their names.
+
+    Raises
+    ------
+    UsageError
+        If the patterns of a pair do not match equally many files.
+    """
+    files: list[tuple[str, str]] = []
+    for pair in pairs:
+        cal, test = map(parts_of_pattern, pair)
+        if len(cal) != len(test):
+            raise UsageError(
+                f"--pair {pair[0]} {pair[1]}: {len(cal)} files and {len(test)}; expected a test file for each"
+            )
+        files += zip(cal, test, strict=True)
+    return files

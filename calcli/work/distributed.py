@@ -9,7 +9,7 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from multiprocessing import resource_tracker
 from typing import Any, TypeVar
@@ -23,7 +23,7 @@ from calcli.core.language.text import Watch, Watcher, unwatched
 from calcli.core.state.state import predictions_of
 from calcli.io.dataset import of_system
 from calcli.io.options import ReadOptions
-from calcli.io.places.paths import kept, parts_of_pattern, recall
+from calcli.io.places.paths import kept, name_and_path, parts_of_pattern, recall
 from calcli.io.read import Piece, in_pieces, read_concat, read_piece
 from calcli.io.saved.states import from_bytes, is_state, to_bytes
 
@@ -202,7 +202,8 @@ class Engine:
         UsageError
             If something is asked for that states cannot hold, or Dask is not installed.
         """
-        files = [file for path in paths for file in parts_of_pattern(path)]
+        named_paths = [name_and_path(file) for path in paths for file in parts_of_pattern(path)]
+        files = [file for _, file in named_paths]
         if any(map(is_state, files)):
             return read_concat(files, options)
         chunks, options = parts_to_read(files, options)
@@ -211,7 +212,8 @@ class Engine:
         make = partial(made_of, options=options, settings=settings, hidden=kept(), key=self.key, by=self.by)
         name = files[0] if len(files) == 1 else f"{files[0]} and {len(files) - 1} more"
         state = gather(chunks, make, self.watcher(name, len(chunks)), self.scheduler)
-        return predictions_of(from_bytes(state, name), name)
+        predictions = predictions_of(from_bytes(state, name), name)
+        return replace(predictions, provenance=replace(predictions.provenance, name=named_paths[0][0]))
 
 
 def engine_of(

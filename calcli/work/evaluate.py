@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
@@ -24,9 +25,10 @@ from calcli.core.language.figures import find_figures, standard_names
 from calcli.core.language.settings import Settings
 from calcli.core.language.text import Watch, Watcher, unwatched
 from calcli.core.state.state import StatePredictions
-from calcli.io.dataset import files_of_systems
+from calcli.io.dataset import data_sets
 from calcli.io.options import ReadOptions
 from calcli.io.places.outputs import filled_folder, refuse_folders, refuse_nowhere, together
+from calcli.io.places.paths import name_and_path
 from calcli.io.read import read
 from calcli.io.saved.settings import settings_of
 from calcli.io.saved.states import is_state, save_state
@@ -142,7 +144,7 @@ def evaluate_files(
     idle = idle_options(settings, calibration, rules, names=names)
     for sentence in idle + idle_of_keys(options, saves=True, state=state):
         remark(sentence)
-    sources = _data_sets(files, options)
+    sources = data_sets(files, options)
     _require_one_to_save(sources, state)
     refuse_folders(state)
     refuse_nowhere(state)
@@ -280,17 +282,16 @@ def read_calibration_data(path: str | None, options: ReadOptions) -> Predictions
     return read(path, replace(options, labels=labels, limit=None))
 
 
-def _data_sets(files: Sequence[str], options: ReadOptions) -> list[list[str]]:
-    """Return the files of each data set: a file, or all files as one, or one for each system."""
-    every = files_of_systems(files, options)
-    systems = len(options.system) or 1
-    return [every[n::systems] for n in range(systems)] if options.concat else [[file] for file in every]
-
-
 def _names(sources: Sequence[Sequence[str]]) -> list[str]:
     """Return what each data set is called, and its folder if there are several."""
-    names = relative_names([source[0] for source in sources])
-    return [str(Path(name).with_suffix("")) if Path(name).name else "data" for name in names]
+    named_paths = [name_and_path(source[0]) for source in sources]
+    files = [Path(file) for file in relative_names([path for _, path in named_paths])]
+    names = [str(file.with_suffix("")) if file.name else "data" for file in files]
+    seeds = Counter(name for name, _ in named_paths)
+    return [
+        file if not name else name if seeds[name] == 1 else f"{name}/{file}"
+        for (name, _), file in zip(named_paths, names, strict=True)
+    ]
 
 
 def _album(folder: Path | None) -> Album:

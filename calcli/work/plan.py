@@ -19,6 +19,7 @@ from calcli.core.language.declaring import documented
 from calcli.core.language.errors import InputError, UsageError, naming
 from calcli.core.language.expressions import parse_metric
 from calcli.core.language.settings import PairSettings, Settings
+from calcli.core.language.text import Watcher, unwatched
 from calcli.io.dataset import files_of_systems
 from calcli.io.options import ReadOptions
 from calcli.io.read import read
@@ -104,10 +105,12 @@ def plan_files(
     metric: str | None = None,
     half_width: str | None = None,
     detect: str | None = None,
+    watcher: Watcher = unwatched,
 ) -> PlanReport:
     """Plan with files; otherwise as `plan`."""
     files = files_of_systems(files, options)
     _require_one(len(files), margins, half_width, detect)
+    watcher("planning", None)
     old = read(files[0], options)
     name = metric or usually_compared(old)[0]
     if len(files) == 1:
@@ -115,7 +118,7 @@ def plan_files(
     with naming("--margin"):
         names = tuple(parse_margins(margins)) or (name,)
     compare_settings = replace(settings, metrics=names, draws=0)
-    report = compare_files(files, options, compare_settings, pairing, margins=margins)
+    report = compare_files(files, options, compare_settings, pairing, margins=margins, watcher=watcher)
     return _of_two(report, name, detect)
 
 

@@ -11,10 +11,11 @@ from calcli.core.data.inmemory import as_array
 from calcli.core.data.predictions import Predictions
 from calcli.core.language.declaring import PATH, checked, declared, documented, is_path, texts
 from calcli.core.language.errors import UsageError
-from calcli.io.dataset import files_of_systems
+from calcli.io.dataset import data_sets
 from calcli.io.handed import from_answers, from_arrays
 from calcli.io.options import ReadOptions, read_options
 from calcli.io.read import read as read_file
+from calcli.io.read import read_concat
 from calcli.io.words import is_identifier
 from calcli.report.reading import InspectionReport
 
@@ -69,7 +70,7 @@ def inspect_files(files: Sequence[str], options: ReadOptions) -> InspectionRepor
     UsageError
         If an option does not fit.
     """
-    return InspectionReport([read_file(file, options) for file in files_of_systems(files, options)])
+    return InspectionReport([read_concat(paths, options) for paths in data_sets(files, options)])
 
 
 def predictions_of(data: Any, labels: Any, options: Mapping[str, Any]) -> Predictions:

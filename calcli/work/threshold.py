@@ -9,6 +9,7 @@ from calcli.core.estimators.thresholds import make_threshold
 from calcli.core.language.declaring import checked, declared, documented
 from calcli.core.language.errors import UsageError
 from calcli.core.language.settings import ThresholdSettings
+from calcli.core.language.text import Watcher, unwatched
 from calcli.io.options import ReadOptions
 from calcli.io.read import read_concat
 from calcli.io.saved.policies import refuse_ending, save_threshold
@@ -58,6 +59,7 @@ def threshold_file(
     options: ReadOptions,
     settings: ThresholdSettings,
     output: str | None,
+    watcher: Watcher = unwatched,
     remark: Remark = unsaid,
 ) -> ThresholdReport:
     """Make a threshold from the files of one data set, and write it if anything is promised.
@@ -71,6 +73,7 @@ def threshold_file(
     """
     if output is not None:
         refuse_ending(output)
+    watcher("threshold", None)
     report = _made(read_concat(files, options), settings)
     if output is not None and report.threshold.promises:
         save_threshold(report.threshold, output)

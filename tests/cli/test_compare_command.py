@@ -78,7 +78,7 @@ def test_slices_without_intervals_do_not_say_so_of_all_rows(run, tmp_path):
 
 
 def test_markdown_is_a_page(run, releases):
-    out = run("compare", *releases, "--format", "markdown", "--metrics", "brier").out
+    out = run("compare", *releases, "--format", "markdown", "--metrics", "brier", "--details").out
     assert out.startswith("# Comparison\n")
     assert "| brier | worse | 0.1310 | 0.1485 |" in out
 
@@ -232,7 +232,7 @@ def test_relative_changes(run, releases):
     report = json.loads(run("compare", *releases, "--metrics", "log_loss", "--format", "json").out)
     found = report["comparisons"][0]["differences"][0]["log_loss"]
     assert found["relative_change"] == pytest.approx(found["difference"] / found["baseline"])
-    out = run("compare", *releases, "--metrics", "log_loss,mean_gap", "--format", "markdown").out
+    out = run("compare", *releases, "--metrics", "log_loss,mean_gap", "-f", "markdown", "--details").out
     assert f"| {100 * found['relative_change']:+.1f}% |" in out
 
 

@@ -210,7 +210,7 @@ def test_thousands_of_files(run, preds, tmp_path):
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, most)
     assert (status, err) == (0, "")
-    assert [line["path"] for line in csv.DictReader(io.StringIO(out))] == list(map(str, files))
+    assert [line["system"] for line in csv.DictReader(io.StringIO(out))] == [file.name for file in files]
 
 
 def test_the_terminal_may_be_narrow(run, sample, monkeypatch):

@@ -96,7 +96,7 @@ def test_several_results_have_a_row_each(sure, impossible):
     scores = tables["Scores"]
     heads = [column.head for column in scores.columns]
     half = (sure.metrics["accuracy"].interval.high - sure.metrics["accuracy"].interval.low) / 2
-    assert scores.rows[0][heads.index("accuracy")] == f"0.5000 ±{half:.4f}"
+    assert scores.rows[0][heads.index("accuracy")] == f"0.5000 ± {half:.4f}"
     assert scores.rows[1][heads.index("log_loss")] == "inf"
     errors = tables["Calibration errors"]
     heads = [column.head for column in errors.columns]

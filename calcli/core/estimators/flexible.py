@@ -89,13 +89,13 @@ def flexible_curve(
     log_odds
         (n,) finite log-odds of the score, of rows or of groups of rows with the same score.
     outcome
-        (n,) whether it occurred, or its frequency in each group, in [0, 1]; (B, n) of B outcomes, whose
-        curves have no covariance.
+        (n,) whether it occurred, or its frequency in each group, in [0, 1]; of B outcomes (B, n), for
+        curves without a covariance.
     weights, squared_weights
         (n,) weights of the rows, or their sums over groups, such as numbers of rows, and the sums of their
-        squares; of rows without weights None. The variance is that of independent rows.
+        squares; None for rows without weights. Rows are taken as independent.
     knots
-        Ascending log-odds; else quantiles of the log-odds, 3 to 5 of them by the number of rows.
+        Ascending log-odds; else 3 to 5 quantiles of the log-odds, by the number of rows.
     """
     weight = np.ones(len(log_odds)) if weights is None else weights.astype(np.float64)
     squares = np.square(weight) if squared_weights is None else squared_weights

@@ -190,7 +190,7 @@ def run(
 
     Returns
     -------
-    Trials, task by task, each beginning with `UNCALIBRATED`.
+    Trials, model by model, each beginning with `UNCALIBRATED`; means over tasks of one model, such as seeds.
     """
     runs = [(number, method) for number in range(len(tasks)) for method in (UNCALIBRATED, *methods)]
     trials: dict[tuple[int, str], Trial] = {}
@@ -199,7 +199,10 @@ def run(
         for n_done, (key, result) in enumerate(processes.each(_tried, runs), 1):
             trials[key] = result
             watch(n_done)
-    return [trials[key] for key in runs]
+    seeds_of: dict[tuple[str, str], list[Trial]] = {}
+    for number, method in runs:
+        seeds_of.setdefault((tasks[number].model, method), []).append(trials[number, method])
+    return [_mean(of_seeds) for of_seeds in seeds_of.values()]
 
 
 def workers_for(tasks: Sequence[Task], methods: int, workers: int | None = None) -> int:
@@ -215,14 +218,14 @@ def _tried(shared: tuple[Sequence[Task], Settings, int], key: tuple[int, str]) -
     for seed in range(settings.seed, settings.seed + seeds):
         of_seeds.append(trial(tasks[key[0]], key[1], replace(settings, seed=seed)))
         if of_seeds[-1].fault:
-            return of_seeds[-1]
+            break
     return _mean(of_seeds)
 
 
 def _mean(trials: Sequence[Trial]) -> Trial:
-    """Return the mean of a method's trials, each with folds of another seed."""
-    head = trials[0]
-    if len(trials) == 1:
+    """Return the mean of a method's trials, each with folds or files of another seed, or a failed one."""
+    head = next((trial_ for trial_ in trials if trial_.fault), trials[0])
+    if len(trials) == 1 or head.fault:
         return head
     values = {name: np.array([trial_.values[name] for trial_ in trials]) for name in head.values}
     influences = {
@@ -233,6 +236,7 @@ def _mean(trials: Sequence[Trial]) -> Trial:
             bias=float(np.mean([trial_.influences[name].bias for trial_ in trials])),
         )
         for name, influence in head.influences.items()
+        if len({len(trial_.influences[name].of_units) for trial_ in trials}) == 1  # of the same rows
     }
     return replace(
         head,
@@ -241,6 +245,7 @@ def _mean(trials: Sequence[Trial]) -> Trial:
             name: float(numbers.std(ddof=1)) if np.ptp(numbers) else 0.0 for name, numbers in values.items()
         },
         fit_seconds=sum(trial_.fit_seconds for trial_ in trials),
+        apply_seconds=sum(trial_.apply_seconds for trial_ in trials),
         influences=influences,
     )
 
