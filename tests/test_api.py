@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import inspect
 import io
+import itertools
 import json
 import pickle
 import re
@@ -21,6 +22,8 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from matplotlib import pyplot
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from sklearn import metrics
 from threadpoolctl import threadpool_info
 
@@ -416,6 +419,18 @@ def test_comparisons_and_checks_are_frames_and_files(tmp_path):
         assert "</html>" in (tmp_path / "page.html").read_text(encoding="utf-8")
         result.save(tmp_path / "numbers.csv")
         assert len(pd.read_csv(tmp_path / "numbers.csv")) == len(result.to_frame())
+
+
+def test_figures_take_arguments_and_lay_out_the_axes_of_others():
+    report = calcli.evaluate(CANCER, metrics="accuracy,ece", **FEW)
+    assert "equal-mass bins" in report.plot("reliability:binning=equal-mass").caption
+    figure = Figure(figsize=(8, 4))
+    places = figure.subplots(1, 2)
+    for name, place in zip(("reliability", "ks"), places, strict=True):
+        report.plot(name, ax=place)
+    figure.draw_without_rendering()
+    boxes = [axes.get_tightbbox().padded(-1) for axes in figure.findobj(Axes)]
+    assert not any(box.overlaps(other) for box, other in itertools.combinations(boxes, 2))
 
 
 def test_notebooks_show_figures_and_tables():

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import gc
+import json
 import logging
 import os
+import re
 import signal
 import sys
 import warnings
@@ -15,7 +17,7 @@ from typing import Annotated, Any
 
 import typer
 
-from calcli.cli.output import open_streams, remark, silence
+from calcli.cli.output import emit, open_streams, remark, silence
 from calcli.cli.parsing import ALL, Command, PlainGroup
 from calcli.core.language.errors import CalcliError, UsageError
 from calcli.core.language.version import __version__
@@ -167,10 +169,25 @@ def status_of(arguments: list[str]) -> int:
             return 128 + _end_signals[0]
         if os.environ.get(DEBUG):
             raise
-        remark(_within(_sentence(fault)))
+        sentence = _sentence(fault)
+        _emit_readings(sentence, arguments)
+        remark(_within(sentence))
         return WRONG
     finally:
         ON_COMMAND_LINE.reset(token)
+
+
+AS_JSON = re.compile(r"(-f|--format)[ =]?json\b")
+READING = re.compile(r"^  \d\. (.*)\n     (.*)$", re.MULTILINE)  # of a file, and the command that chooses it
+
+
+def _emit_readings(question: str, arguments: list[str]) -> None:
+    """Write the readings that a question offers, if any, as JSON where that is asked for."""
+    offers = [
+        {"reading": reading.strip(), "command": command} for reading, command in READING.findall(question)
+    ]
+    if offers and AS_JSON.search(" ".join(arguments)):
+        emit(json.dumps({"error": question.partition("\n")[0], "readings": offers}, indent=2) + "\n")
 
 
 def _needed(command: str) -> Iterable[str]:

@@ -93,3 +93,17 @@ def test_figures_have_the_title_size_and_style_that_are_wanted(run, seeds, tmp_p
     assert ((bins["low"] <= bins["frequency"]) & (bins["frequency"] <= bins["high"])).all()
     style.unlink()
     assert "paper.mplstyle cannot be read" in run("plot", *files, *look, "-o", tmp_path / "none").err
+
+
+def test_a_question_has_its_readings_as_json_too(run, tmp_path):
+    rng = np.random.default_rng(0)
+    score = rng.random(300)
+    columns = {name: (rng.random(300) < score).astype(int) for name in ("sold", "bought")}
+    pd.DataFrame({"risk": score} | columns).to_csv(tmp_path / "two.csv", index=False)
+    done = run("evaluate", tmp_path / "two.csv", "--format", "json")
+    question = json.loads(done.out)
+    assert (done.status, len(question["readings"])) == (2, 2)
+    assert question["error"] in done.err
+    for reading in question["readings"]:
+        assert reading["command"] in done.err
+        assert run(*reading["command"].split()[1:], "-q").status == 0
