@@ -62,8 +62,8 @@ def with_labels(table: Table, path: AnyPath, options: ReadOptions) -> tuple[Tabl
         options, note = replace(options, judge=judge), f"{note}; {np.count_nonzero(~there):,} rows have none"
         there[:] = True
     if not there.all():
-        left = _left_out((name, str(path)), keys, label_keys, there, options)
-        table, note = kept(table, there), f"{note}; {left} without one were left out, as asked"
+        unmatched = _left_out((name, str(path)), keys, label_keys, there, options)
+        table, note = kept(table, there), f"{note}; {unmatched} without one were left out, as asked"
     if unused := len(label_keys) - np.count_nonzero(partner >= 0):
         note = f"{note}; {unused:,} rows of {path} were not needed"
     called = label if label not in table.columns else f"{label} in {path}"
