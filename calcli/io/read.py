@@ -9,11 +9,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
+from operator import itemgetter
 from pathlib import Path
 
 import numpy as np
 
-from calcli.core.data.arrays import Array, Floats
+from calcli.core.data.arrays import Array, Floats, mapped, pieces
 from calcli.core.data.derived import against_rest
 from calcli.core.data.predictions import Predictions, Provenance
 from calcli.core.language.declaring import declared
@@ -271,25 +272,36 @@ def _checked_weights(weights: Array, rows: int, place: Place, options: ReadOptio
         called = f"--weights {options.weights}" if options.weights else "the weights"
         verb = "holds" if options.weights else "are"
         raise InputError(f"{place.name}: {called} {verb} {type_in_words(weights.dtype)}; expected numbers")
-    weights = weights[: options.limit].astype(np.float64)
-    wrong = ~(np.isfinite(weights) & (weights >= 0))
-    if wrong.any():
-        row = int(wrong.argmax())
-        raise InputError(
-            f"{place.row(row)} has the weight {weights[row]:g}; expected a finite number of at least 0"
-        )
-    if not weights.any():
+    weights = mapped(weights[: options.limit], _doubles)
+    start, least, largest = 0, (np.inf, 0), (0.0, 0)
+    for piece in pieces(weights):
+        wrong = ~(np.isfinite(piece) & (piece >= 0))
+        if wrong.any():
+            row = int(wrong.argmax())
+            raise InputError(
+                f"{place.row(start + row)} has the weight {piece[row]:g}; expected a finite number of at "
+                "least 0"
+            )
+        positive = np.where(piece > 0, piece, np.inf)
+        lowest, highest = int(positive.argmin()), int(piece.argmax())
+        least = min(least, (float(positive[lowest]), start + lowest))
+        largest = max(largest, (float(piece[highest]), start + highest), key=itemgetter(0))
+        start += len(piece)
+    if not largest[0]:
         which = f" of the first {len(weights):,} rows" if len(weights) < rows else ""
         raise InputError(f"{place.name}: all weights{which} are 0; expected some rows to count")
-    largest, positive = int(weights.argmax()), np.where(weights > 0, weights, np.inf)
-    for row, (low, high) in ((int(positive.argmin()), (LEAST_WEIGHT, np.inf)), (largest, LARGEST)):
-        if not low <= weights[row] <= high:
+    for (weight, row), (low, high) in ((least, (LEAST_WEIGHT, np.inf)), (largest, LARGEST)):
+        if not low <= weight <= high:
             raise InputError(
-                f"{place.row(row)} has the weight {weights[row]:g}; expected 0, or at least "
+                f"{place.row(row)} has the weight {weight:g}; expected 0, or at least "
                 f"{LEAST_WEIGHT:g}, and {LARGEST[0]:g} to {LARGEST[1]:g} of the largest; "
                 "divide all of them by one number"
             )
     return weights
+
+
+def _doubles(values: Array) -> Floats:
+    return values.astype(np.float64)
 
 
 @dataclass(frozen=True)

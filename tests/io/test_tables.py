@@ -120,6 +120,7 @@ def test_a_large_row_group_is_read_in_slices(tmp_path, monkeypatch):
     pq.write_table(table, tmp_path / "t.parquet")
     monkeypatch.setattr("calcli.io.formats.parquet.GROUP_BYTES", 0)
     monkeypatch.setattr("calcli.io.formats.parquet.SLICE_ROWS", 64)
+    monkeypatch.setattr("calcli.io.formats.parquet.SLICE_VALUES", 64)
     predictions = read(tmp_path / "t.parquet")
     np.testing.assert_array_equal(scores_of(predictions), sample.scores)
     source = predictions.scores.raw.table

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from enum import IntEnum
-from typing import Any, overload
+from functools import partial
+from typing import Any, cast, overload
 
 import numpy as np
+from numpy.lib.mixins import NDArrayOperatorsMixin
 from numpy.typing import NDArray
 
 Array = NDArray[Any]
@@ -15,8 +17,93 @@ Doubles = NDArray[np.float64]
 Positions = NDArray[np.intp]
 Tables = dict[str, dict[str, Array]]  # by name: columns of one length by their head
 
+MANY = 1 << 21  # rows of a file from which labels and weights are read with each pass over the scores
 TOGETHER = 1 << 16  # labels that are counted at once; their temporaries stay in the cache
 NOTHING = ("NoneType", "NAType", "NaTType")  # types of the missing values of Python and pandas
+
+
+class _Streamed(NDArrayOperatorsMixin):
+    """(N,) values that are read with each pass over the rows, and not held.
+
+    Slices that follow each other are read when asked for; whatever else an array does reads all values, once.
+    """
+
+    def __init__(self, rows: int, read: Callable[[], Iterator[Array]]) -> None:
+        self._rows, self.read, self._at = rows, read, -1
+        self._pieces: Iterator[Array] = iter(())
+        self._piece, self._all = np.empty(0), cast(Array | None, None)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _Streamed, (self._rows, self.read)
+
+    def __len__(self) -> int:
+        return self._rows
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Type of the values, as the first ones have it."""
+        return next(self.read()).dtype
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice) and index == slice(None):
+            return self
+        if self._all is None and isinstance(index, slice):
+            start, stop, step = index.indices(self._rows)
+            if step == 1 and start in (0, self._at) and stop > start:
+                return self._slice(start, stop)
+        return np.asarray(self)[index]
+
+    def _slice(self, start: int, stop: int) -> Array:
+        if start == 0:
+            self._pieces, self._piece = self.read(), np.empty(0)
+        slices: list[Array] = []
+        while start < stop:
+            if not len(self._piece):
+                self._piece = next(self._pieces)
+                continue
+            slices.append(self._piece[: stop - start])
+            self._piece = self._piece[stop - start :]
+            start += len(slices[-1])
+        self._at = stop
+        return slices[0] if len(slices) == 1 else np.concatenate(slices)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        self._all = values = _joined(self.read()) if self._all is None else self._all
+        return values if dtype is None else values.astype(dtype, copy=False)
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        arrays = [np.asarray(value) if isinstance(value, _Streamed) else value for value in inputs]
+        return getattr(ufunc, method)(*arrays, **options)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(np.asarray(self), name)
+
+
+def streamed(rows: int, read: Callable[[], Iterator[Array]]) -> Array:
+    """Return (rows,) values that `read` yields piece by piece; of many only those in use are held."""
+    return _joined(read()) if rows < MANY else cast(Array, _Streamed(rows, read))
+
+
+def _joined(arrays: Iterator[Array]) -> Array:
+    return np.concatenate([*arrays] or [np.empty(0, np.int8)])
+
+
+def pieces(values: Array) -> Iterator[Array]:
+    """Yield (N,) values piece by piece, as far as they are streamed; each is held no longer than wanted."""
+    return values.read() if isinstance(values, _Streamed) else iter([values])
+
+
+def mapped(values: Array, make: Callable[[Array], Array]) -> Array:
+    """Return what `make` makes of (N,) values, piece by piece if they are streamed."""
+    if not isinstance(values, _Streamed):
+        return make(values)
+    return streamed(len(values), partial(_mapped, make, values))
+
+
+def _mapped(make: Callable[[Array], Array], values: Array) -> Iterator[Array]:
+    return map(make, pieces(values))
 
 
 def missing(values: Array) -> Positions:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from calcli.core.data.arrays import Array, Floats, Positions
+from calcli.core.data.arrays import Array, Floats, Positions, pieces
 from calcli.core.data.blocks import BLOCK_BYTES, blocks
 from calcli.core.data.predictions import ArrayScores, DerivedScores, Kind, Predictions, Scores
 from calcli.core.language.errors import InputError, UsageError, naming
@@ -356,13 +356,12 @@ def counted(predictions: Predictions) -> Predictions:
     weights = predictions.weights
     if weights is None or not predictions.has_rows:
         return predictions
-    weighted = weights > 0
-    dropped = len(weighted) - int(np.count_nonzero(weighted))
-    if dropped in (0, len(weighted)):
+    dropped = sum(int(np.count_nonzero(piece == 0)) for piece in pieces(weights))
+    if dropped in (0, len(weights)):
         return predictions
     origin = predictions.provenance
-    note = f"{dropped:,} of {len(weighted):,} rows have weight 0 and are left out"
-    return replace(select(predictions, weighted), provenance=replace(origin, notes=(*origin.notes, note)))
+    note = f"{dropped:,} of {len(weights):,} rows have weight 0 and are left out"
+    return replace(select(predictions, weights > 0), provenance=replace(origin, notes=(*origin.notes, note)))
 
 
 def select_each(predictions: Predictions, numbers: NDArray[np.intp]) -> Iterator[Predictions]:

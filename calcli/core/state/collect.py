@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from calcli.core.data.arrays import Array
+from calcli.core.data.arrays import Array, label_sums
 from calcli.core.data.blocks import Block, Collector, RowStatistic, sweep, working_dtype
 from calcli.core.data.derived import column_to_slice, gathered, slice_names
 from calcli.core.data.predictions import Predictions
@@ -53,8 +53,9 @@ class RowKeys:
         self._path, self.key, self._ids, self.first = rows.provenance.path, key, ids, 0
         self._keys = None if key is None or ids is not None else rows.column(key)
         if ids is None:  # of answers, which may be right in one system only, their number
-            start = np.zeros_like(rows.labels) if rows.of_answers else rows.labels
-            if merging and not rows.of_answers and start.min() == start.max():
+            start = np.zeros(rows.n_rows, np.int8) if rows.of_answers else rows.labels
+            alike = merging and np.count_nonzero(label_sums(start, None, rows.n_classes)) == 1
+            if alike and not rows.of_answers:
                 start = next(iter(rows.scores.blocks(TOLD))).astype(np.float64).view(np.int64).ravel()
             self.first = first_number(start)
 

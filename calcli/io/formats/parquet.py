@@ -18,8 +18,8 @@ from calcli.io.places.faults import arrow_errors, readable, sound
 from calcli.io.places.paths import AnyPath, Remote
 from calcli.io.tables.table import Table, holds_of
 
-GROUP_BYTES = 1 << 29  # a row group up to this size is decoded at once, a larger one in slices
-SLICE_ROWS = 8192
+GROUP_BYTES = 1 << 26  # a row group up to this size is decoded at once, a larger one in slices
+SLICE_ROWS, SLICE_VALUES = 8192, 1 << 18  # of a slice at least
 READ_BYTES = 1 << 16
 
 
@@ -56,7 +56,8 @@ class RowGroups:
         small = isinstance(self.path, Path) and self.path.stat().st_size <= GROUP_BYTES
         local = {"memory_map": True} if small else {"buffer_size": READ_BYTES}
         with _opened(self.path, self.metadata, **local) as file:
-            for batch in file.iter_batches(SLICE_ROWS, [group], names):
+            rows = max(SLICE_ROWS, SLICE_VALUES // max(1, len(names)))
+            for batch in file.iter_batches(rows, [group], names):
                 yield sound(batch).select(names)
 
     def _bytes(self, group: int, names: list[str]) -> float:

@@ -87,8 +87,7 @@ class Classes:
             exact.get(str(label), self.number.get(plain, NO_PLACE if plain in missing else self.rest))
             for label, plain in zip(labels.values, labels.plain, strict=True)
         ]
-        same = distinct == [*range(len(distinct))]
-        places = labels.codes.astype(np.int32) if same else np.array(distinct, np.int32)[labels.codes]
+        places = labels.look_up(np.array(distinct, np.int32))
         if min(distinct, default=0) < 0 and (wrong := places < 0).any():
             raise self._unknown(labels, wrong, place)
         return places

@@ -38,7 +38,7 @@ from calcli.io.tables.scores import TableScores, stored_scores
 from calcli.io.tables.source import LazyColumns, Source
 from calcli.io.tables.table import Table, joined, refuse_duplicates
 from calcli.io.tables.table import beside as with_columns
-from calcli.io.tables.values import column_values, distinct_texts, labels_in, one_true
+from calcli.io.tables.values import column_values, distinct_texts, labels_in, one_true, weights_in
 from calcli.io.words import kind_by_name, plain, plain_text
 
 OF_CLASSES = ("scores", "classes", "positive", "label_column", "labels", "against_rest")
@@ -235,7 +235,7 @@ def _base_source(
         scores=scores,
         table=table,
         kind=c.kind,
-        weights=None if options.weights is None else column_values(table, options.weights),
+        weights=None if options.weights is None else weights_in(table, options.weights),
         columns=LazyColumns(remaining, partial(distinct_texts, table)),
         files=tuple(name for name, _ in table.place.parts),
         taken=scores.names,

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import IO, Any, cast
 
 import numpy as np
@@ -32,6 +32,7 @@ from calcli.io.tables.source import (
 )
 from calcli.io.words import named
 
+LABELS = 1 << 17  # read at once
 COLUMN_BYTES = 1 << 24  # read at once from a file that stores column after column
 SAMPLE = "axis0"  # the column that says which sample a place is of
 CLASS_NAMES = ("classes", "class_names")
@@ -377,7 +378,11 @@ class ArrayTable:
                 _refuse_other_rows(file.name, shape, stored.header.shape, len(labels) == size)
             require_label_each(file.name, (size, turned[-1]), len(labels), owner, self.array)
             of_files.append(labels)
-        return of_files[0] if len(of_files) == 1 else join_labels(of_files)
+        return (
+            of_files[0]
+            if len(of_files) == 1
+            else join_labels(partial(iter, of_files), sum(map(len, of_files)))
+        )
 
 
 def _refuse_other_rows(owner: str, scores: Shape, labels: Shape, fits: bool) -> None:
@@ -412,6 +417,10 @@ def flat_labels(stored: StoredArray, scores: Shape, place: Place) -> Labels:
         If it has a 0 or 1 for every class but not one 1 in each row, values that cannot be labels, or other
         axes than the rows.
     """
+    shape = stored.header.shape
+    numbers = stored.header.dtype.kind in "iufb" and stored.opened is not None
+    if numbers and len(shape) == 1 and shape == scores[:-1]:
+        return join_labels(partial(_labels_in_blocks, stored, place), shape[0])
     values = stored.load()
     if values.ndim > 1 and values.shape[-1] > 1 and values.shape == scores:
         if (labels := _one_hot_labels(values.reshape(-1, values.shape[-1]), place)) is not None:
@@ -425,6 +434,13 @@ def flat_labels(stored: StoredArray, scores: Shape, place: Place) -> Labels:
         )
     require_rows(f"{stored.name} has labels", values.shape, scores[:-1], scores)
     return labels_from_array(native(values).reshape(-1), place)
+
+
+def _labels_in_blocks(stored: StoredArray, place: Place) -> Iterator[Labels]:
+    start = 0
+    for block in stored.scores(0).blocks(LABELS):
+        yield labels_from_array(block[:, 0], place, start)
+        start += len(block)
 
 
 def _one_hot_labels(values: Array, place: Place) -> Labels | None:

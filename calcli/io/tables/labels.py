@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from calcli.core.data.arrays import TOGETHER, Array, batches
+from calcli.core.data.arrays import MANY, TOGETHER, Array, batches, mapped, pieces, streamed
 from calcli.core.language.errors import InputError
 from calcli.io.messages import Place, type_in_words
 from calcli.io.words import missing_words, plain_text
@@ -51,6 +52,10 @@ class Labels:
     def __len__(self) -> int:
         return len(self.codes)
 
+    def look_up(self, table: Array) -> Array:
+        """Return (N,) the entry that a table of the distinct labels has for each row."""
+        return mapped(self.codes, partial(_looked_up, table))
+
     @property
     def names(self) -> tuple[str, ...] | None:
         """The distinct labels if they are text, else None."""
@@ -76,13 +81,13 @@ class Labels:
         """Return (N,) which rows have none, or text that says so and is not among `classes`."""
         words = missing_words(classes)
         gone = [v is None or (isinstance(v, str) and v.strip().lower() in words) for v in self.values]
-        return np.array(gone, np.bool_)[self.codes]
+        return self.look_up(np.array(gone, np.bool_))
 
     def are(self, wanted: Sequence[str]) -> NDArray[np.bool_]:
         """Return (N,) which rows have some of the labels, as text."""
         numbers = {int(text) for text in wanted if INTEGER.fullmatch(text.strip())}
         equal = [value in wanted if isinstance(value, str) else value in numbers for value in self.values]
-        return np.array(equal, np.bool_)[self.codes]
+        return self.look_up(np.array(equal, np.bool_))
 
     def kept(self, rows: NDArray[np.bool_]) -> Labels:
         """Return the labels of some rows."""
@@ -96,9 +101,16 @@ class Labels:
             raise InputError(missing_label(place, row, "null" if self.meaning == "text" else "nan"))
 
 
+def _looked_up(table: Array, codes: Array) -> Array:
+    same = np.array_equal(table, np.arange(len(table)))
+    return codes.astype(table.dtype) if same else table[codes]
+
+
 def distinct_of(values: Array) -> tuple[list[int], Array]:
     """Return the distinct values of (N,) integers, and the place of each among them."""
     low, high = (int(values.min()), int(values.max())) if len(values) else (0, 0)
+    if high - low == 1:
+        return [low, high], (values != low).view(np.uint8)
     if high - low < NARROW:
         places = values.astype(np.uint16) - np.uint16(low & 0xFFFF)  # differences are right modulo 2^16
         none, every = np.zeros(high - low + 1, np.int64), batches(len(places), 1, TOGETHER)
@@ -113,17 +125,17 @@ def distinct_of(values: Array) -> tuple[list[int], Array]:
     return distinct.tolist(), codes
 
 
-def labels_from_array(values: Array, place: Place) -> Labels:
+def labels_from_array(values: Array, place: Place, start: int = 0) -> Labels:
     """Take (N,) integers, booleans, whole floats or text for labels; nan and None are missing ones.
 
     Raises
     ------
     InputError
-        If a label is not a class at all; `place` is where they are.
+        If a label is not a class at all; `place` is where they are, from row `start` on.
     """
     if values.dtype.kind == "f":
         gone = np.isnan(values)
-        _refuse_fractions(values, gone, place)
+        _refuse_fractions(values, gone, place, start)
         if gone.any():
             there = labels_from_array(values[~gone], place)
             codes = np.full(len(values), len(there.values), np.intp)
@@ -148,28 +160,42 @@ def labels_from_array(values: Array, place: Place) -> Labels:
     return Labels(tuple(names.tolist()), codes)
 
 
-def join_labels(several: Sequence[Labels]) -> Labels:
-    """Put the labels of several files one after the other."""
-    meanings = {part.meaning for part in several}
+def join_labels(read: Callable[[], Iterable[Labels]], rows: int) -> Labels:
+    """Put the labels of parts one after the other; labels of many rows are read again with each pass."""
+    if rows < MANY:
+        read = partial(iter, [*read()])
+    seen = dict.fromkeys((value, part.meaning) for part in read() for value in part.values)
+    meanings = {meaning for _, meaning in seen} or {"numbers"}
     meaning: Meaning = meanings.pop() if len(meanings) == 1 else "text" if "text" in meanings else "mixed"
-    position: dict[Label, int] = {}
-    codes = []
-    for part in several:
-        prefix = "one-hot " if part.meaning == "positions" else ""  # the name of no class
-        as_text = meaning == "text" != part.meaning
-        values = [value if value is None or not as_text else f"{prefix}{value}" for value in part.values]
-        moved = [position.setdefault(value, len(position)) for value in values]
-        codes.append(np.array(moved, np.intp)[part.codes])
-    return Labels(tuple(position), np.concatenate(codes), meaning)
+    joint = {key: _as_text(*key) if meaning == "text" else key[0] for key in seen}
+    values = dict.fromkeys(joint.values())
+    ordered = [*values] if meaning == "text" else sorted(values, key=lambda value: (value is None, value))
+    position = {value: k for k, value in enumerate(ordered)}
+    codes = partial(_codes_of, read, {key: position[value] for key, value in joint.items()})
+    return Labels(tuple(ordered), streamed(rows, codes), meaning)
 
 
-def _refuse_fractions(values: Array, gone: Array, place: Place) -> None:
+def _as_text(value: Label, meaning: Meaning) -> Label:
+    prefix = "one-hot " if meaning == "positions" else ""  # the name of no class
+    return value if value is None else f"{prefix}{value}"
+
+
+def _codes_of(
+    read: Callable[[], Iterable[Labels]], position: Mapping[tuple[Label, Meaning], int]
+) -> Iterator[Array]:
+    """Yield the places of the labels of parts among those of all."""
+    kind = np.min_scalar_type(len(position))
+    for part in read():
+        yield from pieces(part.look_up(np.array([position[v, part.meaning] for v in part.values], kind)))
+
+
+def _refuse_fractions(values: Array, gone: Array, place: Place, start: int) -> None:
     fractional = ~gone & ((values != np.floor(values)) | (np.abs(values, dtype=np.float64) >= LARGEST))
     if fractional.any():
         row = int(fractional.argmax())
         raise InputError(
-            f"{place.row(row)} has the label {values[row]:g}; expected a class, as an integer or as text; "
-            "if the labels are elsewhere, name them with --label-column or --labels"
+            f"{place.row(start + row)} has the label {values[row]:g}; expected a class, as an integer or as "
+            "text; if the labels are elsewhere, name them with --label-column or --labels"
         )
 
 

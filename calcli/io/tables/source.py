@@ -412,8 +412,8 @@ def without_rows(rows: Source, options: ReadOptions) -> Source:
         return rows
     gone = rows.labels.missing(class_names)
     if options.limit is None:
-        return _with_others(rows, ~gone) if few_labelled(~gone) and rows.weights is None else rows
-    behind = gone
+        return _with_others(rows, ~np.asarray(gone)) if few_labelled(~np.asarray(gone)) and rows.weights is None else rows
+    behind = np.array(gone)
     behind[: options.limit] = False
     if not behind.any():
         return rows

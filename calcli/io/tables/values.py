@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from calcli.core.data.arrays import Array
+from calcli.core.data.arrays import Array, streamed
 from calcli.core.language.errors import InputError
 from calcli.io.layouts.classlabels import class_labels
 from calcli.io.messages import listed
@@ -21,9 +22,10 @@ from calcli.io.tables.labels import (
     SHARES,
     Labels,
     is_missing,
+    join_labels,
     labels_from_array,
 )
-from calcli.io.tables.table import Table, decoded, holds_of, numbers
+from calcli.io.tables.table import Table, decoded, holds_of, numbers, of_joined_type
 from calcli.io.tables.text import NULLS, has_codes
 
 SEVERAL = "where several classes may be true at once, evaluate each class by itself"
@@ -65,6 +67,17 @@ def _texts_of(table: Table, name: str, texts: Sequence[str | None]) -> Array:
             "expected names"
         )
     return np.array(values, dtype=str)
+
+
+def weights_in(table: Table, name: str) -> Array:
+    """Return a column of weights; weights of many rows are read again with each pass."""
+    if holds_of(table.schema.field(name).type) not in ("float", "integer"):
+        return column_values(table, name)
+    return streamed(table.rows, partial(_doubles_of, table, name))
+
+
+def _doubles_of(table: Table, name: str) -> Iterator[Array]:
+    return (_floats(batch.column(0)).astype(np.float64) for batch in table.batches([name]))
 
 
 def distinct_texts(table: Table, name: str) -> Array:
@@ -185,12 +198,26 @@ def labels_in(table: Table, name: str) -> Labels:
     InputError
         If it does not hold one label in each row.
     """
-    place, kind = table.place, table.schema.field(name).type
-    if holds_of(kind) != "text":
-        labels = labels_from_array(column_values(table, name), place)
-        return replace(labels, meaning="booleans") if pa.types.is_boolean(decoded(kind)) else labels
-    column = table.column(name).cast(pa.large_string())  # entries of a dictionary may be null, too
-    encoded = column.combine_chunks().dictionary_encode()
+    if holds_of(table.schema.field(name).type) not in ("float", "integer", "text"):
+        return labels_from_array(column_values(table, name), table.place)  # which are refused
+    return join_labels(partial(_labels_of, table, name), table.rows)
+
+
+def _labels_of(table: Table, name: str) -> Iterator[Labels]:
+    """Yield the labels of each record batch."""
+    kind, start = decoded(table.schema.field(name).type), 0
+    for batch in table.batches([name]):
+        column = batch.column(0)
+        if holds_of(kind) == "text":
+            yield _texts_in(of_joined_type(column, pa.large_string(), table.place.name, name))
+        else:
+            labels = labels_from_array(numbers_in(column), table.place, start)
+            yield replace(labels, meaning="booleans") if pa.types.is_boolean(kind) else labels
+        start += batch.num_rows
+
+
+def _texts_in(column: Any) -> Labels:
+    encoded = column.dictionary_encode()
     texts, indices = encoded.dictionary.to_pylist(), encoded.indices
     codes: Array = np.from_dlpack(pc.fill_null(indices, len(texts)) if indices.null_count else indices)
     return Labels((*texts, *([None] if indices.null_count else [])), codes)
