@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from calcli.core.data.arrays import Array, Doubles, Floats, Positions
 from calcli.core.data.binning import Bins, equal_mass_cuts
-from calcli.core.data.blocks import Block, sweep
+from calcli.core.data.blocks import Block, Later, sweep
 from calcli.core.data.predictions import Predictions
 from calcli.core.estimators.calibrationerror import class_wise_error
 from calcli.core.evaluating.metrics.cumulative import CumulativeError
@@ -253,7 +254,7 @@ class _Expected:
         self._scores, self._expected = np.empty(shape), np.zeros(shape)
         self._seen = np.ones(predictions.n_rows, np.bool_)
 
-    def add(self, block: Block) -> None:
+    def add(self, block: Block) -> Iterable[Later]:
         """Take the block's predictions, and what its outcome would be with each label."""
         lens, rows = self._lens, block.rows
         if isinstance(lens, VectorLens):
@@ -271,6 +272,7 @@ class _Expected:
             else:
                 outcome = 1 - lens.statistics[lens.outcome](relabelled).astype(np.intp)
             expected[rows_of, outcome] += probs
+        return ()
 
     @property
     def known(self) -> Known:

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from copy import copy
 from functools import cached_property
-from typing import Any, Protocol, TypeVar, cast
+from threading import local
+from typing import Any, NamedTuple, Protocol, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from calcli.core.data.arrays import SUM_ROUNDING, Array, Floats, class_sums, row_sums
 from calcli.core.data.predictions import Predictions
+from calcli.core.data.processes import in_order, threads_for
 from calcli.core.language.settings import Precision
 
 T = TypeVar("T")
@@ -57,11 +59,8 @@ class Block:
         (n,) natural logarithm of the label's probability, computed in log space; may be -inf.
     """
 
-    def __init__(
-        self, scores: Floats, rows: slice, labels: Array, predictions: Predictions, buffer: Floats
-    ) -> None:
-        self.rows, self.scores, self.labels = rows, scores, labels
-        self.weights = None if predictions.weights is None else predictions.weights[rows]
+    def __init__(self, given: _Given, predictions: Predictions, buffer: Floats) -> None:
+        self.scores, self.rows, self.labels, self.weights = scores, *_ = given
         n, k = scores.shape
         self.class_axis = 0 if k <= CLASS_MAJOR_LIMIT else 1
         self._of_answers, self._of_probs = predictions.of_answers, predictions.kind == "probs"
@@ -253,31 +252,83 @@ class Block:
         return np.add.reduce(chosen.view(np.uint8), axis=self.class_axis, dtype=wide)
 
 
+Later = Callable[[], object]  # adds to sums what was made of a block
+
+
 class Collector(Protocol):
     """Something that gathers statistics during the pass."""
 
-    def add(self, block: Block) -> None:
-        """Collect from one block; blocks come in order, and the block is gone afterwards."""
+    def add(self, block: Block) -> Iterable[Later]:
+        """Collect from one block, which is gone afterwards.
+
+        Threads may collect from several blocks at once; what is returned is called in the order of the rows.
+        """
+
+
+def add_at(table: Array, place: Array, values: Array | int = 1) -> None:
+    """Add (n,) values, or ones, to entries of a table; in their order, so that any blocks give the same."""
+    added = values.astype(table.dtype, copy=False) if isinstance(values, np.ndarray) else values
+    np.add.at(table.reshape(-1), place.astype(np.intp, copy=False), added)
+
+
+class _Given(NamedTuple):
+    """What a block is made of: (n, K) scores, where they stand, labels, and weights if there are any."""
+
+    scores: Floats
+    rows: slice
+    labels: Array
+    weights: Floats | None
+
+
+def _given(predictions: Predictions, rows: int) -> Iterator[_Given]:
+    start = 0
+    for scores in predictions.scores.blocks(rows):
+        where = slice(start, start := start + len(scores))
+        weights = None if predictions.weights is None else predictions.weights[where]
+        yield _Given(scores, where, predictions.labels[where], weights)
+
+
+def _sizes(predictions: Predictions, precision: Precision) -> tuple[int, Callable[[], Floats]]:
+    """Return how many rows a block has, and what makes the buffer for one."""
+    dtype = working_dtype(predictions, precision)
+    rows = min(MOST_ROWS, max(1, BLOCK_BYTES // (predictions.n_classes * dtype.itemsize)))
+    np.empty(KEPT_BYTES, np.uint8)  # freed at once: glibc keeps from then on what blocks free (mallopt(3))
+    return rows, lambda: np.empty(rows * predictions.n_classes, dtype)
 
 
 def blocks(predictions: Predictions, precision: Precision = "auto") -> Iterator[Block]:
     """Yield the predictions as softmax blocks; each is valid until the next one."""
-    dtype = working_dtype(predictions, precision)
-    rows = min(MOST_ROWS, max(1, BLOCK_BYTES // (predictions.n_classes * dtype.itemsize)))
-    buffer = np.empty(rows * predictions.n_classes, dtype)
-    np.empty(KEPT_BYTES, np.uint8)  # freed at once: glibc keeps from then on what blocks free (mallopt(3))
-    start = 0
-    for scores in predictions.scores.blocks(rows):
-        where = slice(start, start := start + len(scores))
-        yield Block(scores, where, predictions.labels[where], predictions, buffer)
+    rows, new_buffer = _sizes(predictions, precision)
+    buffer = new_buffer()
+    for given in _given(predictions, rows):
+        yield Block(given, predictions, buffer)
 
 
-def sweep(predictions: Predictions, collectors: Iterable[Collector], precision: Precision = "auto") -> None:
-    """Show every block of the predictions to every collector, reading the rows once."""
+def sweep(
+    predictions: Predictions,
+    collectors: Iterable[Collector],
+    precision: Precision = "auto",
+    workers: int | None = 1,
+) -> None:
+    """Show every block of the predictions to every collector, reading the rows once.
+
+    Any number of workers, which are threads, gives the same bytes; None stands for one a core if rows are
+    many.
+    """
     collectors = list(collectors)
-    for block in blocks(predictions, precision):
-        for collector in collectors:
-            collector.add(block)
+    rows, new_buffer = _sizes(predictions, precision)
+    in_thread = local()
+
+    def collected(given: _Given) -> list[Later]:
+        if not hasattr(in_thread, "buffer"):
+            in_thread.buffer = new_buffer()
+        block = Block(given, predictions, in_thread.buffer)
+        return [later for collector in collectors for later in collector.add(block)]
+
+    size = predictions.n_rows * predictions.n_classes
+    for laters in in_order(collected, _given(predictions, rows), threads_for(size, workers)):
+        for later in laters:
+            later()
 
 
 RowStatistic = Callable[[Block], Array]

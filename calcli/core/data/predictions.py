@@ -56,7 +56,7 @@ class Scores(Protocol):
         """Type of the scores as they were stored."""
 
     def blocks(self, rows: int) -> Iterator[Floats]:
-        """Yield (n, K) floating-point blocks, n <= rows, in order; a block is valid until the next one."""
+        """Yield (n, K) floating-point blocks, n <= rows, in order; a block stays as it is."""
 
 
 @dataclass(frozen=True)

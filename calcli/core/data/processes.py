@@ -1,13 +1,15 @@
-"""Processes for what Python itself slows: many small fits, and many small data sets."""
+"""Threads for passes over rows, and processes for what Python itself slows, many small fits or data sets."""
 
 from __future__ import annotations
 
 import os
 import signal
 import warnings
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
+from contextvars import copy_context
 from multiprocessing import active_children, get_all_start_methods, get_context, parent_process
 from types import TracebackType
 from typing import Any, Generic, TypeVar
@@ -19,6 +21,8 @@ K = TypeVar("K")
 R = TypeVar("R")
 # scores fitted to, from which processes gain more than their start takes, half a second each
 GAINS = 1_000_000
+# scores from which a pass takes half a second, and threads gain
+LONG = 1 << 24
 # scores that processes hold together if nobody says how many there are, 4 GB in double precision
 HELD = 1 << 29
 
@@ -50,6 +54,30 @@ def processes_for(scores: int, jobs: int, workers: int | None, stored: int = 0, 
         return 1
     limit = min(cores(), max(1, HELD // max(1, stored)))
     return min(workers or (limit if scores >= gains else 1), jobs)
+
+
+def threads_for(scores: int, workers: int | None) -> int:
+    """Return the number of threads of a pass: the number given, or one a core where that is faster."""
+    return workers or (cores() if scores >= LONG and parent_process() is None else 1)
+
+
+def in_order(job: Callable[[S], R], items: Iterable[S], threads: int) -> Iterator[R]:
+    """Yield what a job makes of each item, in the order of the items, several at once in threads."""
+    if threads == 1:
+        yield from map(job, items)
+        return
+    with ThreadPoolExecutor(threads) as pool:
+        waiting: deque[Future[R]] = deque()
+        try:
+            for item in items:
+                waiting.append(pool.submit(copy_context().run, job, item))
+                if len(waiting) > threads:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            for future in waiting:
+                future.cancel()
 
 
 class Processes(Generic[S]):

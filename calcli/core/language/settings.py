@@ -132,6 +132,12 @@ class Settings:
     )
     seed: int = setting(0, whole(), "Seed of tests.", "N", in_policies=True)
     precision: Precision = setting("auto", choice(Precision), "auto: double up to 5 million scores.")
+    workers: int | None = setting(
+        None,
+        whole(1, MOST_AT_ONCE),
+        "Threads of a pass; one per core where that is faster; the result is the same.",
+        "N",
+    )
     rows: Rows = setting("auto", choice(Rows), "all: keep all rows in memory, also more than 5 million.")
     costs: tuple[Costs, ...] = setting(
         (),

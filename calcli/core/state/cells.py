@@ -7,15 +7,17 @@ are edges of cells.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass
-from typing import Any, Self
+from functools import partial
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Array, Doubles, Floats, Positions, batches
 from calcli.core.data.binning import Bins, equal_width_index
+from calcli.core.data.blocks import Later, add_at
 from calcli.core.problems.problem import Binning, Problem
 
 DROPPED = 12  # bits of a single-precision number; the other 11 of its fraction tell cells apart
@@ -69,31 +71,31 @@ class ScoreCells:
 
     def add(
         self, score: Floats, outcome: Array, weights: Floats | None = None, complement: Floats | None = None
-    ) -> None:
+    ) -> Iterator[Later]:
         """Add (n,) rows; of two classes with the probability of the other one."""
         for rows in batches(len(score), 1, TOGETHER):
             p, hit = score[rows], outcome[rows].astype(np.bool_, copy=False)
             q = 1 - p if complement is None else complement[rows]
             weight = None if weights is None else weights[rows]
-            near, place = np.minimum(p, q), (p > q).astype(np.int32)
-            place += cell_of(near) << 1
-            _add(self.near, place, near if weight is None else near * weight)
-            place <<= 1
-            place += hit
-            _add(self.count, place)
+            near, side = np.minimum(p, q), (p > q).astype(np.int32)
+            side += cell_of(near) << 1
+            yield partial(add_at, self.near, side, near if weight is None else near * weight)
+            place = (side << 1) + hit
+            yield partial(add_at, self.count, place)
             joint = equal_width_index(p, BINS)
-            bin_place = 4 * joint
+            width = 4 * joint
             joint += equal_width_index(q, BINS)
             joint += 2 - BINS
-            bin_place += np.clip(joint, 0, 3, out=joint)
-            _add(self.bin_score, bin_place, p if weight is None else p * weight)
-            bin_place <<= 1
-            bin_place += hit
-            _add(self.bins, bin_place)
-            if weight is not None and self.weight is not None and self.squares is not None:
-                _add(self.weight, place, weight)
-                _add(self.squares, place, np.square(weight))
-                _add(self.bin_weight, bin_place, weight)
+            width += np.clip(joint, 0, 3, out=joint)
+            yield partial(add_at, self.bin_score, width, p if weight is None else p * weight)
+            bin_place = (width << 1) + hit
+            yield partial(add_at, self.bins, bin_place)
+            if weight is not None:
+                assert self.weight is not None and self.squares is not None
+                assert self.bin_weight is not None
+                yield partial(add_at, self.weight, place, weight)
+                yield partial(add_at, self.squares, place, np.square(weight))
+                yield partial(add_at, self.bin_weight, bin_place, weight)
 
     def merge(self, cells: ScoreCells) -> None:
         """Add the rows of other cells."""
@@ -218,10 +220,3 @@ def _of_likelier(table: Array) -> Array:
     hits = np.zeros_like(table)
     hits[:, 1] = table[:, 0, ::-1] + table[:, 1]
     return hits
-
-
-def _add(table: Array | None, place: NDArray[np.signedinteger[Any]], values: Array | None = None) -> None:
-    """Add rows, or values, to the places of a table; as a rule only the first places are filled."""
-    assert table is not None
-    sums = np.bincount(place, values)
-    table.reshape(-1)[: len(sums)] += sums

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from calcli.core.data.arrays import Array, label_sums
-from calcli.core.data.blocks import Block, Collector, RowStatistic, sweep, working_dtype
+from calcli.core.data.blocks import Block, Collector, Later, RowStatistic, sweep, working_dtype
 from calcli.core.data.derived import column_to_slice, gathered, slice_names
 from calcli.core.data.predictions import Predictions
 from calcli.core.data.units import Hashes, hashed
@@ -20,8 +21,6 @@ from calcli.core.state.needs import ClassBins, ClassSums, InputFacts, Kept, Need
 from calcli.core.state.random_groups import TOLD, first_number, of_keys
 from calcli.core.state.sample import Rows, Sample, are_few
 from calcli.core.state.state import Body, Facts, Head, MeasuredRows, Part, State
-
-CHUNK = 1 << 17  # rows whose statistics are gathered before they are summed
 
 
 class RowKeys:
@@ -158,7 +157,7 @@ def collect(
     body = Body(head, in_run=in_run, sampled=Sampled() in needs)
     of_rows = keys or RowKeys(rows)
     by_row = in_run and not summed
-    table = RowTable(rows.n_rows, statistics) if by_row else _Chunks(body, statistics, of_rows)
+    table = RowTable(rows.n_rows, statistics) if by_row else _Summed(body, statistics, of_rows)
     facts = InputFacts(rows)
     bins = {
         need.bins: ClassBins(rows, need.bins)
@@ -174,7 +173,7 @@ def collect(
         collectors.append(_Sampling(body.sample, of_rows))
     if watch is not None:
         collectors.append(_Watched(watch))
-    sweep(rows, collectors, precision)
+    sweep(rows, collectors, precision, settings.workers)
 
     if isinstance(table, RowTable):
         body.columns = table.columns
@@ -203,35 +202,26 @@ def _of_few(rows: Predictions, head: Head, keys: RowKeys) -> State:
     return State.of_rows(head, (part,), rows_kept)
 
 
-class _Chunks:
-    """Gathers the statistics of rows, and adds them to a body chunk by chunk."""
+class _Summed:
+    """Adds the statistics of rows to a body."""
 
     def __init__(self, body: Body, statistics: Mapping[str, RowStatistic], keys: RowKeys) -> None:
-        self._body, self._statistics, self._keys, self._rows = body, statistics, keys, 0
-        self._pending: list[MeasuredRows] = []
+        self._body, self._statistics, self._keys, self._sums = body, statistics, keys, body.begin()
 
-    def add(self, block: Block) -> None:
-        """Take the statistics of one block."""
+    def add(self, block: Block) -> Iterable[Later]:
+        """Add the statistics of one block."""
         columns = {
             name: values
             for name, statistic in self._statistics.items()
             if (values := statistic(block)).dtype.kind in "bf"
         }
         weights = None if block.weights is None else block.weights.astype(np.float64)
-        self._pending.append(MeasuredRows(columns, block.labels, weights, self._keys.of(block)))
-        self._rows += len(block.labels)
-        if self._rows >= CHUNK:
-            self.finish()
+        rows = MeasuredRows(columns, block.labels, weights, self._keys.of(block))
+        return self._body.add(rows, self._sums)
 
     def finish(self) -> None:
-        """Add the rows that wait."""
-        if not self._pending:
-            return
-        tables, labels, weights, ids = zip(*self._pending, strict=True)
-        self._pending, self._rows = [], 0
-        columns = {name: np.concatenate([table[name] for table in tables]) for name in tables[0]}
-        joined = None if weights[0] is None else np.concatenate(weights)
-        self._body.add(MeasuredRows(columns, np.concatenate(labels), joined, np.concatenate(ids)))
+        """Give the body its sums."""
+        self._body.sums = self._sums.groups()
 
 
 class _Sampling:
@@ -240,11 +230,11 @@ class _Sampling:
     def __init__(self, sample: Sample, keys: RowKeys) -> None:
         self._sample, self._keys = sample, keys
 
-    def add(self, block: Block) -> None:
+    def add(self, block: Block) -> Iterable[Later]:
         """Take what belongs to it of one block."""
         ids = self._keys.of(block)
         hashes = hashed(ids) if self._keys.key is None else ids
-        self._sample.add(hashes, block.labels, block.weights, block.scores)
+        return self._sample.add(hashes, block.labels, block.weights, block.scores)
 
 
 class _Watched:
@@ -253,9 +243,9 @@ class _Watched:
     def __init__(self, watch: Watch) -> None:
         self._watch = watch
 
-    def add(self, block: Block) -> None:
+    def add(self, block: Block) -> Iterable[Later]:
         """Tell the number of rows done."""
-        self._watch(block.rows.stop)
+        return (partial(self._watch, block.rows.stop),)
 
 
 def _digest(tables: Iterable[Array]) -> str:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Array, Floats
 from calcli.core.data.binning import Bins, equal_width_index
-from calcli.core.data.blocks import Block, Collector, RowStatistic
+from calcli.core.data.blocks import Block, Collector, Later, RowStatistic, add_at
 from calcli.core.data.predictions import Predictions
 from calcli.core.language.settings import Settings
 from calcli.core.problems.lenses import (
@@ -27,8 +28,6 @@ from calcli.core.state.cells import BINS
 
 if TYPE_CHECKING:
     from calcli.core.state.state import State
-
-FLUSH_SIZE = 40_000  # probabilities gathered before they are added to the sums
 
 
 class RowTable:
@@ -47,38 +46,20 @@ class RowTable:
         self._statistics = dict(statistics)
         self.columns: dict[str, Array] = {}
 
-    def add(self, block: Block) -> None:
+    def add(self, block: Block) -> Iterable[Later]:
         """Store the block's statistics."""
-        for name, statistic in self._statistics.items():
-            values = statistic(block)
+        values = {name: statistic(block) for name, statistic in self._statistics.items()}
+        return (partial(self._store, block.rows, values),)
+
+    def _store(self, rows: slice, statistics: Mapping[str, Array]) -> None:
+        for name, values in statistics.items():
             if name not in self.columns:
                 self.columns[name] = np.empty(self._n_rows, values.dtype)
-            self.columns[name][block.rows] = values
+            self.columns[name][rows] = values
 
     def __getitem__(self, name: str) -> Array:
         """Return the (N,) values of one statistic."""
         return self.columns[name]
-
-
-class _Placed(NamedTuple):
-    """Where the probabilities of a block belong.
-
-    Attributes
-    ----------
-    total
-        (K,) sums of all probabilities.
-    cells, prob, weights
-        For entries binned one by one: cells of the (K, bins) table, values and weights of their rows.
-    own, own_weights
-        (n,) cells of the labels, and the weights of the rows.
-    """
-
-    total: Floats
-    cells: NDArray[np.intp]
-    prob: Floats
-    weights: Floats | None
-    own: NDArray[np.intp]
-    own_weights: Floats | None
 
 
 class ClassBins:
@@ -95,20 +76,12 @@ class ClassBins:
         shape = (predictions.n_classes, bins)
         self._count = np.zeros(shape, np.int64)
         self._weight, self._score, self._outcome = np.zeros(shape), np.zeros(shape), np.zeros(shape)
-        self._total_score = np.zeros(predictions.n_classes)
-        self._waiting: list[_Placed] = []
-        self._size = 0
+        self._total_score, self._total_weight = np.zeros(predictions.n_classes), np.zeros(())
 
-    def add(self, block: Block) -> None:
+    def add(self, block: Block) -> Iterator[Later]:
         """Add one block to the sums."""
-        placed = self._placed(block)
-        self._waiting.append(placed)
-        self._size += len(placed.cells) + len(placed.own)
-        if self._size >= FLUSH_SIZE:
-            self._flush()
-
-    def _placed(self, block: Block) -> _Placed:
-        row_weight = 1 / block.total if block.weights is None else block.weights / block.total
+        weights = block.weights
+        row_weight = 1 / block.total if weights is None else weights / block.total
         # a hair below the edge: rounding must not hide a probability that belongs to the second bin
         least = block.total * ((1 - 1e-6) / self._bins)
         above = np.flatnonzero(block.exp >= block.per_row(least))
@@ -118,15 +91,17 @@ class ClassBins:
         second = above - outer_place * inner
         classes, rows = (outer_place, second) if block.class_axis == 0 else (second, outer_place)
         prob = block.exp.ravel().take(above) / block.total.take(rows)
-        weights = block.weights
-        return _Placed(
-            block.sum_rows(row_weight),
-            self._cells(prob, classes),
-            prob,
-            None if weights is None else weights[rows],
-            self._cells(block.label_prob, block.labels),
-            weights,
-        )
+        cells = self._cells(prob, classes)
+        of_label = self._cells(block.label_prob, block.labels)
+        yield partial(self._total_score.__iadd__, block.sum_rows(row_weight))
+        yield partial(add_at, self._count, cells)
+        yield partial(add_at, self._outcome, of_label, 1 if weights is None else weights)
+        if weights is None:
+            yield partial(add_at, self._score, cells, prob)
+        else:
+            yield partial(self._total_weight.__iadd__, weights.sum())
+            yield partial(add_at, self._weight, cells, weights[rows])
+            yield partial(add_at, self._score, cells, prob * weights[rows])
 
     def _cells(self, prob: Floats, classes: Array) -> NDArray[np.intp]:
         """Return where in the (K, bins) table probabilities of classes belong."""
@@ -134,30 +109,8 @@ class ClassBins:
         cells += classes.astype(np.intp, copy=False) * self._bins
         return cells
 
-    def _flush(self) -> None:
-        if not self._waiting:
-            return
-        waiting, self._waiting, self._size = self._waiting, [], 0
-        for placed in waiting:  # each into doubles: blocks may be in single precision
-            self._total_score += placed.total
-        cells, score, of_label = (
-            np.concatenate([getattr(placed, name) for placed in waiting]) for name in ("cells", "prob", "own")
-        )
-        weight, own_weight = (
-            None if self._weights is None else np.concatenate([getattr(placed, name) for placed in waiting])
-            for name in ("weights", "own_weights")
-        )
-        self._outcome += _sums(of_label, own_weight, self._outcome)
-        self._count += _sums(cells, None, self._count)
-        if weight is None:
-            self._score += _sums(cells, score, self._score)
-        else:
-            self._weight += _sums(cells, weight, self._weight)
-            self._score += _sums(cells, score * weight, self._score)
-
     def bins(self) -> Bins:
         """Return the sums, each (K, bins)."""
-        self._flush()
         count, score = self._count.copy(), self._score.copy()
         count[:, 0] = self._n_rows - count[:, 1:].sum(1)
         score[:, 0] = np.where(count[:, 0] > 0, self._total_score - score[:, 1:].sum(1), 0)
@@ -166,13 +119,9 @@ class ClassBins:
         else:
             weight = self._weight.copy()
             # what is left by rounding is no weight, least of all a negative one, which no state may hold
-            weight[:, 0] = np.maximum(self._weights.sum() - weight[:, 1:].sum(1), 0)
+            weight[:, 0] = np.maximum(self._total_weight - weight[:, 1:].sum(1), 0)
             weight[count[:, 0] == 0, 0] = 0
         return Bins(count, weight, score, self._outcome)
-
-
-def _sums(cells: Array, values: Array | None, like: Array) -> Array:
-    return np.bincount(cells, values, minlength=like.size).reshape(like.shape)
 
 
 class InputFacts:
@@ -193,14 +142,18 @@ class InputFacts:
         self._worst_log_sum = 0.0
         self.zeros = self.ones = self.tied_rows = 0
 
-    def add(self, block: Block) -> None:
+    def add(self, block: Block) -> Iterable[Later]:
         """Look at one block."""
-        self.tied_rows += block.tied_rows
-        self.ones += int(np.count_nonzero(block.confidence == 1))
-        if self._kind == "logits":
-            return
-        self.zeros += int(np.count_nonzero((block.confidence if self._of_answers else block.exp) == 0))
-        worst = float(block.log_sums[np.abs(block.log_sums).argmax()])
+        ones, zeros, worst = int(np.count_nonzero(block.confidence == 1)), 0, 0.0
+        if self._kind != "logits":
+            zeros = int(np.count_nonzero((block.confidence if self._of_answers else block.exp) == 0))
+            worst = float(block.log_sums[np.abs(block.log_sums).argmax()])
+        return (partial(self._note, block.tied_rows, ones, zeros, worst),)
+
+    def _note(self, tied_rows: int, ones: int, zeros: int, worst: float) -> None:
+        self.tied_rows += tied_rows
+        self.ones += ones
+        self.zeros += zeros
         if abs(worst) > abs(self._worst_log_sum):
             self._worst_log_sum = worst
 
@@ -217,10 +170,11 @@ class ClassCells:
         self._bins = bins
         self.cells = np.empty((n_classes, n_rows), np.min_scalar_type(bins - 1))
 
-    def add(self, block: Block) -> None:
+    def add(self, block: Block) -> Iterable[Later]:
         """Store the bins of one block."""
         probs = block.probs
         self.cells[:, block.rows] = equal_width_index(probs.ravel(), self._bins).reshape(probs.shape)
+        return ()
 
 
 class VectorTable:
@@ -232,10 +186,11 @@ class VectorTable:
         self._probs = np.empty((lens.size, predictions.n_rows), dtype)
         self._labels = np.empty(predictions.n_rows, np.intp)
 
-    def add(self, block: Block) -> None:
+    def add(self, block: Block) -> Iterable[Later]:
         """Store the block's probabilities and outcomes."""
         self._probs[:, block.rows] = self._lens.table(block)
         self._labels[block.rows] = self._lens.outcome(block)
+        return ()
 
     @property
     def problem(self) -> VectorProblem:

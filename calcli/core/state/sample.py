@@ -7,11 +7,13 @@ with a hash below the hash of the first row without room.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
 from calcli.core.data.arrays import Array, Floats
+from calcli.core.data.blocks import Later
 from calcli.core.data.predictions import ArrayScores, Predictions
 from calcli.core.data.units import UNIT_LIMIT, Hashes
 
@@ -88,17 +90,16 @@ class Sample:
         self._parts = [Rows(none.astype(np.uint64), none, weights, scores, {})]
         self._waiting = 0
 
-    def add(self, hashes: Hashes, labels: Array, weights: Floats | None, scores: Array) -> None:
+    def add(self, hashes: Hashes, labels: Array, weights: Floats | None, scores: Array) -> Iterable[Later]:
         """Take (n,) rows, and copy the ones that may be among the lowest."""
-        low = np.arange(len(hashes))
-        if self._below < ALL:
-            low = np.flatnonzero(hashes < np.uint64(self._below))
+        low, below = np.arange(len(hashes)), self._below  # which may be lower soon
+        if below < ALL:
+            low = np.flatnonzero(hashes < np.uint64(below))
         if not len(low):
-            return
+            return ()
         weight = None if weights is None else weights[low].astype(np.float64)
-        self._take(
-            Rows(hashes[low], labels[low].astype(np.int64), weight, _short(scores[low]), {}), self._below
-        )
+        rows = Rows(hashes[low], labels[low].astype(np.int64), weight, _short(scores[low]), {})
+        return (partial(self._take, rows, below),)
 
     def merge(self, sample: Sample) -> None:
         """Take the rows of another sample."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, NoReturn
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from calcli.core.data.arrays import Array, Floats
 from calcli.core.data.binning import Bins
+from calcli.core.data.blocks import Later
 from calcli.core.data.derived import GatheredScores
 from calcli.core.data.predictions import Called, Kind, Predictions, Provenance, Scores, called
 from calcli.core.data.units import hashed
@@ -19,7 +20,7 @@ from calcli.core.language.settings import Precision, Settings
 from calcli.core.problems.problem import Problem
 from calcli.core.state.cells import ScoreCells
 from calcli.core.state.needs import ONLY_SUMS, Need
-from calcli.core.state.random_groups import RandomGroups, digests_of
+from calcli.core.state.random_groups import GroupSums, RandomGroups, digests_of
 from calcli.core.state.sample import Rows, Sample
 
 
@@ -169,34 +170,33 @@ class Body:
         for lens, cells in body.cells.items():
             self._cells_of(lens).merge(cells)
 
-    def add(self, rows: MeasuredRows) -> None:
-        """Add rows to the sums."""
+    def begin(self) -> GroupSums:
+        """Return what adds up rows, and make the cells to which `add` adds."""
+        of_two = self.n_classes == 2 and {"class-0", "class-1"} <= self._lenses.keys()
+        for lens in self._lenses:
+            if not (of_two and lens in OF_TWO[:-1]):
+                self._cells_of(lens)
+        return GroupSums(self.n_classes, self.weighted)
+
+    def add(self, rows: MeasuredRows, sums: GroupSums) -> Iterator[Later]:
+        """Add rows to the sums and the cells."""
         columns, labels, weights, ids = rows
         summed = {name: values for name, values in columns.items() if name not in self._of_lenses}
         same = np.zeros_like(labels) if self._of_answers and self.keyed else labels  # in all systems
         hashes, numbers = (ids, None) if self.keyed else (hashed(ids), ids)
         digests = None if self._in_run else digests_of(same, hashes)
-        of_two = self.n_classes == 2 and {"class-0", "class-1"} <= self._lenses.keys()
-        groups = RandomGroups.of(
-            summed, labels, self.n_classes, weights, hashes=hashes, numbers=numbers, digests=digests
-        )
-        self.sums = groups if self.sums is None else self.sums.merged(groups)
-        for lens in self._lenses:
-            if not (of_two and lens in OF_TWO[:-1]):
-                self._sum_lens(lens, columns, weights, of_two and lens == OF_TWO[-1])
-
-    def _sum_lens(
-        self, lens: str, columns: Mapping[str, Array], weights: Floats | None, second: bool
-    ) -> None:
-        """Add rows to the cells of a lens, which may be the one of the second of two classes."""
-        names = self._lenses[lens]
-        score, outcome, inside = columns[names[0]], columns[names[1]], weights
-        if names[2]:
-            chosen = np.flatnonzero(columns[names[2]])
-            score, outcome = score[chosen], outcome[chosen]
-            inside = None if weights is None else weights[chosen]
-        complement = columns[self._lenses["class-0"][0]] if second else None
-        self._cells_of(lens).add(score, outcome, inside, complement)
+        yield from sums.add(summed, labels, weights, hashes=hashes, numbers=numbers, digests=digests)
+        for lens, cells in self.cells.items():
+            names, inside = self._lenses[lens], weights
+            score, outcome = columns[names[0]], columns[names[1]]
+            if names[2]:
+                chosen = np.flatnonzero(columns[names[2]])
+                score, outcome = score[chosen], outcome[chosen]
+                inside = None if weights is None else weights[chosen]
+            second = self.n_classes == 2 and lens == OF_TWO[-1] and "class-0" in self._lenses
+            yield from cells.add(
+                score, outcome, inside, columns[self._lenses["class-0"][0]] if second else None
+            )
 
     def _cells_of(self, lens: str) -> ScoreCells:
         if lens not in self.cells:

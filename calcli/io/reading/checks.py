@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import numpy as np
@@ -249,7 +249,6 @@ class CheckedScores:
     swapped: bool = False
     without: str = "leave such rows out with --drop-missing"
     incomplete: bool = False
-    _pair: Floats = field(default_factory=lambda: np.empty((2, 0)), repr=False)
 
     @classmethod
     def of(
@@ -293,7 +292,7 @@ class CheckedScores:
             start += len(stored)
 
     def checked(self, stored: Array, start: int) -> Floats:
-        """Return a block that begins at row `start`, checked; valid until the next one, as in `blocks`."""
+        """Return a block that begins at row `start`, checked."""
         block = as_floats(stored)
         if self.percent:
             block = block / 100
@@ -302,9 +301,7 @@ class CheckedScores:
                 block = without_rounding(block)
             self._check(block, start)
         if self.raw.shape[1] == 1:
-            if self._pair.shape[1] < len(block) or self._pair.dtype != block.dtype:
-                self._pair = np.empty((2, len(block)), block.dtype)
-            block = two_columns(block[:, 0], self.kind, self._pair[:, : len(block)])
+            block = two_columns(block[:, 0], self.kind, np.empty((2, len(block)), block.dtype))
         return block[:, ::-1] if self.swapped else block
 
     def _check(self, block: Floats, start: int) -> None:

@@ -96,7 +96,7 @@ class StoredArray:
 
 @dataclass(frozen=True)
 class ArrayBlocks(StoredScores):
-    """Scores in a file, read into one buffer block by block."""
+    """Scores in a file, read block by block."""
 
     array: StoredArray
     opened: Callable[[], AbstractContextManager[IO[bytes]]]
@@ -113,7 +113,7 @@ class ArrayBlocks(StoredScores):
         return self.array.header.dtype.newbyteorder("=")
 
     def blocks(self, rows: int) -> Iterator[Array]:
-        """Yield (n, K) views of the buffer."""
+        """Yield (n, K) blocks."""
         with self.opened() as file:
             by_column = self.array.header.fortran_order and self.shape[1] > 1
             for block in self._by_column(file, rows) if by_column else self._by_row(file, rows):
@@ -121,10 +121,9 @@ class ArrayBlocks(StoredScores):
 
     def _by_row(self, file: IO[bytes], rows: int) -> Iterator[Array]:
         total, columns = self.shape
-        buffer = np.empty((min(rows, total), columns), self.array.header.dtype)
         file.read(self.array.header.offset)  # an archive that is sought in no longer checks its sums
         for start in range(0, total, rows):
-            block = buffer[: total - start]
+            block = np.empty((min(rows, total - start), columns), self.array.header.dtype)
             self._fill(file, block)
             yield block
 
@@ -132,9 +131,8 @@ class ArrayBlocks(StoredScores):
         (total, columns), header = self.shape, self.array.header
         size = header.dtype.itemsize
         rows_at_once = max(rows, COLUMN_BYTES // (columns * size))
-        buffer = np.empty((columns, min(rows_at_once, total)), header.dtype)
         for start in range(0, total, rows_at_once):
-            part = buffer[:, : total - start]
+            part = np.empty((columns, min(rows_at_once, total - start)), header.dtype)
             for k, column in enumerate(part):
                 file.seek(header.offset + (k * total + start) * size)
                 self._fill(file, column)

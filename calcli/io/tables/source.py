@@ -44,7 +44,7 @@ class StoredScores(ABC):
 
     @abstractmethod
     def blocks(self, rows: int) -> Iterator[Array]:
-        """Yield (n, K) blocks, n <= rows, in order; a block is valid until the next one."""
+        """Yield (n, K) blocks, n <= rows, in order."""
 
     def head(self, rows: int) -> Array:
         """Return the first rows, at most so many, reading little more."""

@@ -24,7 +24,8 @@ def drawn(n, dtype=np.float64, seed=0):
 
 def cells_of(prob, other, outcome, weights=None):
     found = ScoreCells.empty(weights is not None)
-    found.add(prob, outcome, weights, other)
+    for later in found.add(prob, outcome, weights, other):
+        later()
     return found
 
 

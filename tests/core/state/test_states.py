@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from calcli.core.comparing.comparison import Plan, compare
+from calcli.core.data import blocks
 from calcli.core.data.derived import select
 from calcli.core.data.predictions import ArrayScores, Predictions
 from calcli.core.data.units import hashed
@@ -16,7 +17,6 @@ from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.evaluating.states import merge, state_of
 from calcli.core.language.errors import InputError, NeedsRows, UsageError
 from calcli.core.language.settings import Settings
-from calcli.core.state import collect as collecting
 from calcli.core.state import sample
 from calcli.core.state.random_groups import first_number
 from calcli.core.state.state import predictions_of
@@ -101,7 +101,7 @@ def test_what_few_rows_carry_has_no_interval_in_a_state_either(n):
 
 
 def test_infinite_losses_are_counted_and_named(monkeypatch):
-    monkeypatch.setattr(collecting, "CHUNK", 5_000)
+    monkeypatch.setattr(blocks, "MOST_ROWS", 5_000)
     rows = drawn(150_000, 2)
     first = [7, 12_000, 149_999]
     rows.scores.array[first] = -np.inf
