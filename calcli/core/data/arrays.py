@@ -23,9 +23,9 @@ NOTHING = ("NoneType", "NAType", "NaTType")  # types of the missing values of Py
 
 
 class _Streamed(NDArrayOperatorsMixin):
-    """(N,) values that are read with each pass over the rows, and not held.
+    """(N,) values read again with each pass over the rows, and never all in memory.
 
-    Slices that follow each other are read when asked for; whatever else an array does reads all values, once.
+    Consecutive slices are read on demand; any other use of the array reads all values, once.
     """
 
     def __init__(self, rows: int, read: Callable[[], Iterator[Array]]) -> None:
@@ -41,7 +41,7 @@ class _Streamed(NDArrayOperatorsMixin):
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """Type of the values, as the first ones have it."""
+        """Type of the first values."""
         return next(self.read()).dtype
 
     def __getitem__(self, index: Any) -> Any:
@@ -82,7 +82,7 @@ class _Streamed(NDArrayOperatorsMixin):
 
 
 def streamed(rows: int, read: Callable[[], Iterator[Array]]) -> Array:
-    """Return (rows,) values that `read` yields piece by piece; of many only those in use are held."""
+    """Return (rows,) values that `read` yields piece by piece; many values are never all in memory."""
     return _joined(read()) if rows < MANY else cast(Array, _Streamed(rows, read))
 
 
@@ -91,12 +91,12 @@ def _joined(arrays: Iterator[Array]) -> Array:
 
 
 def pieces(values: Array) -> Iterator[Array]:
-    """Yield (N,) values piece by piece, as far as they are streamed; each is held no longer than wanted."""
+    """Yield (N,) values: piece by piece if they are streamed, else at once."""
     return values.read() if isinstance(values, _Streamed) else iter([values])
 
 
 def mapped(values: Array, make: Callable[[Array], Array]) -> Array:
-    """Return what `make` makes of (N,) values, piece by piece if they are streamed."""
+    """Apply a function to (N,) values, piece by piece if they are streamed."""
     if not isinstance(values, _Streamed):
         return make(values)
     return streamed(len(values), partial(_mapped, make, values))

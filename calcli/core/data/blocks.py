@@ -59,8 +59,8 @@ class Block:
         (n,) natural logarithm of the label's probability, computed in log space; may be -inf.
     """
 
-    def __init__(self, given: _Given, predictions: Predictions, buffer: Floats) -> None:
-        self.scores, self.rows, self.labels, self.weights = scores, *_ = given
+    def __init__(self, piece: _Piece, predictions: Predictions, buffer: Floats) -> None:
+        self.scores, self.rows, self.labels, self.weights = scores, *_ = piece
         n, k = scores.shape
         self.class_axis = 0 if k <= CLASS_MAJOR_LIMIT else 1
         self._of_answers, self._of_probs = predictions.of_answers, predictions.kind == "probs"
@@ -252,7 +252,7 @@ class Block:
         return np.add.reduce(chosen.view(np.uint8), axis=self.class_axis, dtype=wide)
 
 
-Later = Callable[[], object]  # adds to sums what was made of a block
+Later = Callable[[], object]  # adds the results of a block to sums
 
 
 class Collector(Protocol):
@@ -261,18 +261,19 @@ class Collector(Protocol):
     def add(self, block: Block) -> Iterable[Later]:
         """Collect from one block, which is gone afterwards.
 
-        Threads may collect from several blocks at once; what is returned is called in the order of the rows.
+        Threads collect from several blocks at once; the returned functions run in the order of the rows.
         """
 
 
-def add_at(table: Array, place: Array, values: Array | int = 1) -> None:
-    """Add (n,) values, or ones, to entries of a table; in their order, so that any blocks give the same."""
-    added = values.astype(table.dtype, copy=False) if isinstance(values, np.ndarray) else values
-    np.add.at(table.reshape(-1), place.astype(np.intp, copy=False), added)
+def add_at(table: Array | None, place: Array, values: Array | int = 1) -> None:
+    """Add (n,) values, or ones, to entries of a table in order: any blocks give the same bits."""
+    assert table is not None
+    addends = values.astype(table.dtype, copy=False) if isinstance(values, np.ndarray) else values
+    np.add.at(table.reshape(-1), place.astype(np.intp, copy=False), addends)
 
 
-class _Given(NamedTuple):
-    """What a block is made of: (n, K) scores, where they stand, labels, and weights if there are any."""
+class _Piece(NamedTuple):
+    """(n, K) scores, their rows in the data, labels, and weights if there are any."""
 
     scores: Floats
     rows: slice
@@ -280,16 +281,16 @@ class _Given(NamedTuple):
     weights: Floats | None
 
 
-def _given(predictions: Predictions, rows: int) -> Iterator[_Given]:
+def _pieces(predictions: Predictions, rows: int) -> Iterator[_Piece]:
     start = 0
     for scores in predictions.scores.blocks(rows):
         where = slice(start, start := start + len(scores))
         weights = None if predictions.weights is None else predictions.weights[where]
-        yield _Given(scores, where, predictions.labels[where], weights)
+        yield _Piece(scores, where, predictions.labels[where], weights)
 
 
 def _sizes(predictions: Predictions, precision: Precision) -> tuple[int, Callable[[], Floats]]:
-    """Return how many rows a block has, and what makes the buffer for one."""
+    """Return the rows of a block, and a function that makes its buffer."""
     dtype = working_dtype(predictions, precision)
     rows = min(MOST_ROWS, max(1, BLOCK_BYTES // (predictions.n_classes * dtype.itemsize)))
     np.empty(KEPT_BYTES, np.uint8)  # freed at once: glibc keeps from then on what blocks free (mallopt(3))
@@ -300,8 +301,8 @@ def blocks(predictions: Predictions, precision: Precision = "auto") -> Iterator[
     """Yield the predictions as softmax blocks; each is valid until the next one."""
     rows, new_buffer = _sizes(predictions, precision)
     buffer = new_buffer()
-    for given in _given(predictions, rows):
-        yield Block(given, predictions, buffer)
+    for piece in _pieces(predictions, rows):
+        yield Block(piece, predictions, buffer)
 
 
 def sweep(
@@ -312,21 +313,20 @@ def sweep(
 ) -> None:
     """Show every block of the predictions to every collector, reading the rows once.
 
-    Any number of workers, which are threads, gives the same bytes; None stands for one a core if rows are
-    many.
+    Any number of threads gives the same bits; None means one a core if there are many rows.
     """
     collectors = list(collectors)
     rows, new_buffer = _sizes(predictions, precision)
     in_thread = local()
 
-    def collected(given: _Given) -> list[Later]:
+    def collected(piece: _Piece) -> list[Later]:
         if not hasattr(in_thread, "buffer"):
             in_thread.buffer = new_buffer()
-        block = Block(given, predictions, in_thread.buffer)
+        block = Block(piece, predictions, in_thread.buffer)
         return [later for collector in collectors for later in collector.add(block)]
 
     size = predictions.n_rows * predictions.n_classes
-    for laters in in_order(collected, _given(predictions, rows), threads_for(size, workers)):
+    for laters in in_order(collected, _pieces(predictions, rows), threads_for(size, workers)):
         for later in laters:
             later()
 

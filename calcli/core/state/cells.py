@@ -91,8 +91,6 @@ class ScoreCells:
             bin_place = (width << 1) + hit
             yield partial(add_at, self.bins, bin_place)
             if weight is not None:
-                assert self.weight is not None and self.squares is not None
-                assert self.bin_weight is not None
                 yield partial(add_at, self.weight, place, weight)
                 yield partial(add_at, self.squares, place, np.square(weight))
                 yield partial(add_at, self.bin_weight, bin_place, weight)

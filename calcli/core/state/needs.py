@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
@@ -144,18 +144,18 @@ class InputFacts:
 
     def add(self, block: Block) -> Iterable[Later]:
         """Look at one block."""
-        ones, zeros, worst = int(np.count_nonzero(block.confidence == 1)), 0, 0.0
+        counts = [block.tied_rows, np.count_nonzero(block.confidence == 1), 0]
+        worst = 0.0
         if self._kind != "logits":
-            zeros = int(np.count_nonzero((block.confidence if self._of_answers else block.exp) == 0))
+            counts[2] = np.count_nonzero((block.confidence if self._of_answers else block.exp) == 0)
             worst = float(block.log_sums[np.abs(block.log_sums).argmax()])
-        return (partial(self._note, block.tied_rows, ones, zeros, worst),)
+        return (partial(self._note, counts, worst),)
 
-    def _note(self, tied_rows: int, ones: int, zeros: int, worst: float) -> None:
-        self.tied_rows += tied_rows
-        self.ones += ones
-        self.zeros += zeros
-        if abs(worst) > abs(self._worst_log_sum):
-            self._worst_log_sum = worst
+    def _note(self, counts: Sequence[int], worst: float) -> None:
+        self.tied_rows += counts[0]
+        self.ones += counts[1]
+        self.zeros += counts[2]
+        self._worst_log_sum = max(self._worst_log_sum, worst, key=abs)
 
     @property
     def worst_row_sum(self) -> float:

@@ -186,7 +186,7 @@ class GroupSums:
         yield partial(add_at, self._count, place)
         if digests is not None:
             yield partial(add_at, self._digest, group, digests)
-        if weights is not None and self._weight is not None and self._squares is not None:
+        if weights is not None:
             yield partial(add_at, self._weight, place, weights)
             yield partial(add_at, self._squares, group, np.square(weights, dtype=np.float64))
         for name, values in columns.items():
@@ -204,14 +204,14 @@ class GroupSums:
             values = np.where(np.isfinite(values), values, 0)  # also of rows without weight
         rows_named = () if numbers is None else tuple(numbers[infinite[:ROWS_NAMED]].tolist())
         whole = weights is None and values.dtype == np.bool_
-        added = values if weights is None else values * weights
+        addends = values if weights is None else values * weights
 
         def later() -> None:
             if name not in self._statistics:
                 sums = np.zeros(GROUPS, np.int64 if whole else np.float64)
                 self._statistics[name] = Statistic(sums, np.zeros(GROUPS, np.int64), 0.0, ())
             statistic = self._statistics[name]
-            add_at(statistic.sums, group, added)
+            add_at(statistic.sums, group, addends)
             add_at(statistic.infinite, group[infinite])
             statistic.infinite_weight += weight
             statistic.first = (statistic.first + rows_named)[:ROWS_NAMED]
