@@ -144,10 +144,11 @@ class InputFacts:
 
     def add(self, block: Block) -> Iterable[Later]:
         """Look at one block."""
-        counts = [block.tied_rows, np.count_nonzero(block.confidence == 1), 0]
+        counts = [block.tied_rows, int(np.count_nonzero(block.confidence == 1)), 0]
         worst = 0.0
         if self._kind != "logits":
-            counts[2] = np.count_nonzero((block.confidence if self._of_answers else block.exp) == 0)
+            scores = block.confidence if self._of_answers else block.exp
+            counts[2] = int(np.count_nonzero(scores == 0))
             worst = float(block.log_sums[np.abs(block.log_sums).argmax()])
         return (partial(self._note, counts, worst),)
 
