@@ -202,7 +202,8 @@ def rows_of(predictions: Predictions, *, exact: bool = False) -> LabeledScores:
     probs, stored = predictions.kind == "probs", predictions.scores
     dtype = np.dtype(np.float64) if exact and probs else working_dtype(predictions)
     if isinstance(stored, ArrayScores) and not probs and stored.array.dtype == dtype:
-        return LabeledScores(stored.array, predictions.labels, predictions.weights)  # no fit writes into it
+        scores = stored.array  # no fit writes into it
+        return LabeledScores(scores, np.asarray(predictions.labels), predictions.weights)
     scores = np.empty(stored.shape, dtype)
     start = 0
     for block in stored.blocks(max(1, BLOCK_BYTES // (stored.shape[1] * scores.itemsize))):
@@ -212,7 +213,7 @@ def rows_of(predictions: Predictions, *, exact: bool = False) -> LabeledScores:
             with np.errstate(divide="ignore"):
                 np.log(part, out=part)
         start += len(block)
-    return LabeledScores(scores, predictions.labels, predictions.weights)
+    return LabeledScores(scores, np.asarray(predictions.labels), predictions.weights)
 
 
 def checked_folds(folds: int, rows: int) -> int:
@@ -310,18 +311,19 @@ class PairedDifference:
         return replace(self, standard_error=self.standard_error * math.sqrt(1 + folds / (folds - 1)))
 
 
-def paired_difference(before: Doubles, second: Doubles, weights: Floats | None) -> PairedDifference:
+def paired_difference(before: Floats, second: Floats, weights: Floats | None) -> PairedDifference:
     """Compare the losses of two calibrators on the same rows, (N,) each."""
-    weights = np.ones(len(before)) if weights is None else weights
-    counted = weights > 0
-    before, second, share = before[counted], second[counted], weights[counted] / weights.sum()
+    if weights is not None:
+        counted = weights > 0
+        before, second, weights = before[counted], second[counted], weights[counted]
     if not (np.isfinite(before).all() and np.isfinite(second).all()):
         infinite = np.isinf(before).sum() - np.isinf(second).sum()
         return PairedDifference(float(np.inf * infinite) if infinite else 0.0, float("nan"))
-    difference = before - second
-    mean = float(share @ difference)
-    error = np.sqrt(np.square(share) @ np.square(difference - mean))
-    return PairedDifference(mean, float(error))
+    difference = np.subtract(before, second, dtype=np.float64)
+    mean = float(np.average(difference, weights=weights))
+    share = 1 / len(difference) if weights is None else weights / weights.sum()
+    difference = share * (difference - mean)
+    return PairedDifference(mean, float(np.sqrt(difference @ difference)))
 
 
 def simplest(losses: Sequence[Doubles], weights: Floats | None) -> tuple[int, list[PairedDifference]]:

@@ -210,7 +210,9 @@ def random_folds(
     """
     if units is not None and not units.single:
         return random_folds(units.number, folds, generator)[units.of_row]
-    return generator.permutation(rows) % folds
+    fold = generator.permutation(rows)
+    fold %= folds
+    return fold
 
 
 def numbers_of(fold: NDArray[np.integer[Any]]) -> list[int]:

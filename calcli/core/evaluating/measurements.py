@@ -21,7 +21,6 @@ from calcli.core.evaluating.results import InfiniteLogLoss
 from calcli.core.language.errors import NeedsRows
 from calcli.core.language.expressions import Measure
 from calcli.core.language.settings import Precision, Settings
-from calcli.core.language.text import Watch
 from calcli.core.problems.lenses import ScoredRows, VectorLens, VectorProblem
 from calcli.core.problems.problem import Problem, ordered_problem
 from calcli.core.state.collect import collect
@@ -96,10 +95,10 @@ class Measurements:
 
     @classmethod
     def of(
-        cls, predictions: Predictions, settings: Settings, needs: Iterable[Need], watch: Watch | None = None
+        cls, predictions: Predictions, settings: Settings, needs: Iterable[Need], *, summed: bool = False
     ) -> Measurements:
         """Return the measurements of a pass over rows for some needs."""
-        return cls(predictions, collect(predictions, settings, needs, watch), settings)
+        return cls(predictions, collect(predictions, settings, needs, summed=summed), settings)
 
     def once(self, key: Hashable, make: Callable[[], T]) -> T:
         """Return what `make` makes of the measurements, which is asked once for each key."""

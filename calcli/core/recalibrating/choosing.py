@@ -113,16 +113,21 @@ class Performance:
     ----------
     values
         Metrics, by canonical expression.
-    losses
-        (N,) the loss of each row.
+    by_row
+        (N,) the loss of each row, in the precision of the pass.
     predicted, tied
         (N,) the most probable class, and whether others are as probable.
     """
 
     values: MetricValues
-    losses: Doubles
+    by_row: Floats
     predicted: Array
     tied: Array
+
+    @property
+    def losses(self) -> Doubles:
+        """(N,) the loss of each row, in double precision."""
+        return self.by_row.astype(np.float64, copy=False)
 
 
 @dataclass(frozen=True)
@@ -249,7 +254,7 @@ class Trials:
         """Return the mean over the times that folds were dealt; classes come from the first."""
         runs = [self._judge(ArrayScores(probs, "log-probs")) for probs in log_probs]
         means = {name: float(np.mean([run.values[name] for run in runs])) for name in runs[0].values}
-        return replace(runs[0], values=means, losses=np.mean([run.losses for run in runs], axis=0))
+        return replace(runs[0], values=means, by_row=np.mean([run.losses for run in runs], axis=0))
 
     def pooled(self) -> tuple[MethodExpression, Performance] | None:
         """Return the pool of the best method of each kind, weighted by their held-out predictions.

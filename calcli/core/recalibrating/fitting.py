@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from itertools import count
+from itertools import count, starmap
 from operator import attrgetter
 
 import numpy as np
@@ -29,10 +29,11 @@ from calcli.core.data.arrays import Floats, Positions, Stream, generator
 from calcli.core.data.derived import counted, gathered
 from calcli.core.data.predictions import ArrayScores, Predictions, Scores, called
 from calcli.core.data.processes import Processes, processes_for
-from calcli.core.data.units import Units, column_folds, random_folds, require_clusters
+from calcli.core.data.units import UNIT_LIMIT, Units, column_folds, random_folds, require_clusters
 from calcli.core.evaluating.evaluate import lean_needs, values_of
 from calcli.core.evaluating.measurements import Measurements
 from calcli.core.evaluating.sections import area_if_backwards, needs_of_order
+from calcli.core.evaluating.usual import is_sampled
 from calcli.core.language.errors import InputError, UsageError
 from calcli.core.language.expressions import MethodExpression, parse_method, refuse_classes
 from calcli.core.language.settings import FitSettings, Settings
@@ -170,7 +171,7 @@ def fit(
         refuse_classes(settings.wrapped(method) for method in methods)
     predictions = counted(predictions)
     stored = gathered(predictions.scores)
-    measured = _measured(predictions, stored, *needs_of_order(predictions, ASKED))
+    measured = _measured(predictions, stored, settings.score, *needs_of_order(predictions, ASKED))
     before, area = _performance(measured, settings.score), area_if_backwards(measured, ASKED, {})
     if raw := [settings.wrapped(method) for method in methods if takes_raw(method, settings.raw)]:
         refuse_raw(predictions, raw)
@@ -184,7 +185,7 @@ def fit(
     scores = ArrayScores(rows.scores, "logits")
 
     def judge(scores: Scores) -> Performance:
-        return _performance(_measured(predictions, scores), settings.score)
+        return _performance(_measured(predictions, scores, settings.score), settings.score)
 
     folds = _folds(predictions, rows, settings) if settings.folds or len(methods) > 1 else []
     maker, step = _maker(settings), _steps(watch)
@@ -213,7 +214,7 @@ def fit(
         held_out = judge(Rescored(scores, left_out, folds[0]))
     if held_out is not None:
         cross_validated = held_out.values
-        gain = paired_difference(before.losses, held_out.losses, rows.weights).of_new_fits(settings.folds)
+        gain = paired_difference(before.by_row, held_out.by_row, rows.weights).of_new_fits(settings.folds)
     note_rows(calibrator, predictions)
     if settings.folds and (absent := _absent(rows, folds)):
         calibrator.notes.append(f"{absent} of the classes had no row outside one of the folds")
@@ -339,18 +340,23 @@ def _rows(predictions: Predictions, methods: Sequence[MethodExpression]) -> Labe
     return rows_of(predictions, exact=not families.isdisjoint(STEPPED))
 
 
-def _measured(predictions: Predictions, scores: Scores, *extra: Need) -> Measurements:
-    """Return what a pass over rows with these scores finds of their performance, and what else is needed."""
+def _measured(predictions: Predictions, scores: Scores, score: str, *extra: Need) -> Measurements:
+    """Measure these scores of the rows: metrics, of many rows from sums, and what `Performance` keeps."""
     rows = replace(predictions, scores=scores)
-    places = [RowValues("predicted", attrgetter("predicted")), RowValues("tied", attrgetter("tied"))]
-    return Measurements.of(rows, ASKED, [*lean_needs(rows, ASKED), *places, *extra])
+    needs, number = lean_needs(rows, ASKED), np.min_scalar_type(rows.n_classes)
+    of_rows = {
+        score: next(need.statistics[score] for need in needs if score in need.statistics),
+        "predicted": lambda block: block.predicted.astype(number),
+        "tied": attrgetter("tied"),
+    }
+    needs += [*starmap(RowValues, of_rows.items()), *extra]
+    return Measurements.of(rows, ASKED, needs, summed=is_sampled(rows, ASKED) and rows.n_rows > UNIT_LIMIT)
 
 
 def _performance(measured: Measurements, score: str) -> Performance:
     """Return what the scores are worth that a pass went over, with losses by a score that is asked for."""
     rows = measured.columns
-    losses = rows[score].astype(np.float64, copy=False)
-    return Performance(values_of(measured), losses, rows["predicted"], rows["tied"])
+    return Performance(values_of(measured), rows[score], rows["predicted"], rows["tied"])
 
 
 def _changes(before: Performance, after: Performance) -> tuple[int, int]:
@@ -380,7 +386,8 @@ def _folds(predictions: Predictions, rows: LabeledScores, settings: FitSettings)
     number = checked_folds(settings.folds, units.number)
     rng = generator(settings.seed, Stream.FITS)
     times = range(repeats(*rows.scores.shape))
-    return [random_folds(len(rows.labels), number, rng, units) for _ in times]
+    kind = np.min_scalar_type(number)
+    return [random_folds(len(rows.labels), number, rng, units).astype(kind) for _ in times]
 
 
 def _absent(rows: LabeledScores, folds: Sequence[Positions]) -> int:

@@ -17,7 +17,17 @@ from calcli.core.data.units import Hashes, hashed
 from calcli.core.language.errors import InputError
 from calcli.core.language.settings import Settings
 from calcli.core.language.text import Watch
-from calcli.core.state.needs import ClassBins, ClassSums, InputFacts, Kept, Need, RowTable, Sampled, Scores
+from calcli.core.state.needs import (
+    ClassBins,
+    ClassSums,
+    InputFacts,
+    Kept,
+    Need,
+    RowTable,
+    RowValues,
+    Sampled,
+    Scores,
+)
 from calcli.core.state.random_groups import TOLD, first_number, of_keys
 from calcli.core.state.sample import Rows, Sample, are_few
 from calcli.core.state.state import Body, Facts, Head, MeasuredRows, Part, State
@@ -126,7 +136,10 @@ def collect(
         If a row has no key, or rows share one.
     """
     needs = tuple(dict.fromkeys(needs))
-    statistics = {name: of for need in needs for name, of in need.statistics.items()}
+    of_rows = {name: of for n in needs if isinstance(n, RowValues) for name, of in n.statistics.items()}
+    statistics = {
+        name: of for n in needs if not isinstance(n, RowValues) for name, of in n.statistics.items()
+    }
     precision = settings.precision
     if keys is not None and precision == "auto":  # however many rows there are, so that states can be merged
         precision = "single" if rows.scores.dtype.itemsize <= 4 else "double"
@@ -155,9 +168,10 @@ def collect(
         return _of_few(rows, head, keys)
     in_run = keys is None
     body = Body(head, in_run=in_run, sampled=Sampled() in needs)
-    of_rows = keys or RowKeys(rows)
+    row_keys = keys or RowKeys(rows)
     by_row = in_run and not summed
-    table = RowTable(rows.n_rows, statistics) if by_row else _Summed(body, statistics, of_rows)
+    table = RowTable(rows.n_rows, of_rows | statistics if by_row else of_rows)
+    sums = None if by_row else _Summed(body, statistics, row_keys)
     facts = InputFacts(rows)
     bins = {
         need.bins: ClassBins(rows, need.bins)
@@ -168,28 +182,27 @@ def collect(
         need: need.collector(rows, np.dtype(head.computed_in)) for need in needs if isinstance(need, Kept)
     }
     collectors: list[Collector] = [facts, table, *bins.values()]
-    collectors += [collector for collector in kept_needs.values() if collector is not None]
+    collectors += [collector for collector in (sums, *kept_needs.values()) if collector is not None]
     if body.sample is not None:
-        collectors.append(_Sampling(body.sample, of_rows))
+        collectors.append(_Sampling(body.sample, row_keys))
     if watch is not None:
         collectors.append(_Watched(watch))
     sweep(rows, collectors, precision, settings.workers)
 
-    if isinstance(table, RowTable):
-        body.columns = table.columns
-    else:
-        table.finish()
+    body.columns = table.columns
+    if sums is not None:
+        sums.finish()
     noticed = Facts(facts.worst_row_sum, facts.zeros, facts.ones, facts.tied_rows)
-    sums = {m: bin_.bins() for m, bin_ in sorted(bins.items())}
+    class_bins = {m: bin_.bins() for m, bin_ in sorted(bins.items())}
     if keys is None:
-        part_ = Part(rows.provenance.path, rows.n_rows, "", of_rows.first)
-        return State(head, (part_,), noticed, sums, body, kept=kept_needs)
+        part_ = Part(rows.provenance.path, rows.n_rows, "", row_keys.first)
+        return State(head, (part_,), noticed, class_bins, body, kept=kept_needs)
     if body.sample is not None:
         keys.refuse_shared(body.sample.rows.ids)
     assert body.sums is not None
     tables = [body.sums.digest, *(statistic.sums for statistic in body.sums.statistics.values())]
     part = Part(rows.provenance.path, rows.n_rows, _digest(tables), keys.first)
-    return State(head, (part,), noticed, sums, body)
+    return State(head, (part,), noticed, class_bins, body)
 
 
 def _of_few(rows: Predictions, head: Head, keys: RowKeys) -> State:

@@ -106,8 +106,7 @@ def prepare(
     stays 0, as long as the true class never has it: then the unchanged scores are among the candidates, and
     no candidate is worse on these rows. Otherwise something stands for it, see `stand_in`.
     """
-    weights = np.ones(len(labels)) if weights is None else np.asarray(weights, np.float64)
-    if not weights.all():
+    if weights is not None and not (weights := np.asarray(weights, np.float64)).all():
         positive = weights > 0
         scores, labels, weights = scores[positive], labels[positive], weights[positive]
     values = as_floats(scores)
@@ -120,8 +119,9 @@ def prepare(
         values = np.where(values > LEAST, values, -np.inf).astype(values.dtype)
     has_zeros = bool(values.min() == -np.inf)
     labels = labels.astype(np.intp, copy=False)
-    total = float(weights.sum())
-    rows = TrainingRows(np.ascontiguousarray(values), labels, weights / total, total)
+    total = float(len(labels) if weights is None else weights.sum())
+    shares = np.full(len(labels), 1 / total) if weights is None else weights / total
+    rows = TrainingRows(np.ascontiguousarray(values), labels, shares, total)
     return _without_zeros(rows, keep_zeros) if has_zeros else rows
 
 
