@@ -5,17 +5,43 @@ from __future__ import annotations
 import math
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Annotated, Any, TypedDict
 
 from calcli.core.comparing.comparison import relative_change
 from calcli.core.language.metrics import METRICS
+from calcli.core.language.schemas import Fields
 from calcli.core.language.settings import Settings
 from calcli.core.language.text import counted, number, plus_minus, relative, some
 from calcli.core.recalibrating.benchmark import UNCALIBRATED, Trial, by_model, cost, like_best, mean_ranks
 from calcli.report.estimates import NONE, superlative
-from calcli.report.objects import BenchmarkObject
 from calcli.report.reading import reading_sentences, reading_table, warnings_table
 from calcli.report.shown import Column, Headline, Mark, Shown, TextTable
+
+
+class FileObject(TypedDict):
+    """A file and how it was read."""
+
+    path: str
+    reading: list[str]
+
+
+class TrialObject(TypedDict):
+    """Keys beside a trial."""
+
+    fault: str | None
+    relative_change: dict[str, float]
+
+
+class BenchmarkObject(TypedDict):
+    """A report of `calcli benchmark`."""
+
+    input: list[FileObject]
+    settings: Annotated[Any, Settings]
+    trials: list[Annotated[Any, Fields(Trial, ("influences",), (TrialObject,))]]
+    like_best: dict[str, dict[str, list[str]]]
+    mean_ranks: dict[str, dict[str, float]]
+    warnings: list[str]
+
 
 EMPHASIS = "The best is bold or has a *, the second best is underlined or has a +."
 ALIKE = "~: not significantly worse than the best (paired, Holm's correction); only scores are tested."

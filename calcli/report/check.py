@@ -6,18 +6,84 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Literal, cast
+from typing import Annotated, Any, Literal, NotRequired, TypedDict, cast
 
-from calcli.core.comparing.policy import Bound, Checked, Outcome, Policy, Result, exit_status
+from calcli.core.comparing.policy import (
+    Bound,
+    Checked,
+    NoWorse,
+    Outcome,
+    Policy,
+    Result,
+    Severity,
+    exit_status,
+)
+from calcli.core.language.schemas import Fields
+from calcli.core.language.settings import Settings
 from calcli.core.language.text import counted, number
 from calcli.report.ci import annotations_text, junit_text
 from calcli.report.comparison import power_object
 from calcli.report.estimates import NONE
 from calcli.report.files import short_names
-from calcli.report.objects import CheckObject, OutcomeObject
+from calcli.report.objects import PowerObject
 from calcli.report.overview import MANY, TITLE, hidden_note
 from calcli.report.reading import reading_sentences, reading_table
 from calcli.report.shown import Column, Headline, Number, Shown, TextTable, table_of
+
+
+class ConditionObject(TypedDict):
+    """The kind of a condition."""
+
+    kind: Literal["bound", "no_worse"]
+
+
+class OutcomeObject(PowerObject):
+    """What became of a rule."""
+
+    title: str
+    metric: str
+    slice: str | None
+    severity: Severity
+    min_rows: int | None
+    condition: Annotated[Any, Fields(Bound, (), (ConditionObject,)), Fields(NoWorse, (), (ConditionObject,))]
+    value: float | None
+    limit: float | None
+    left: float | None
+    baseline: float | None
+    p_value: float | None
+    result: Result
+    undecided: bool
+    reason: str
+    sampled_rows: NotRequired[int]
+    signature: str
+
+
+class ReadObject(TypedDict):
+    """How a file was read, in sentences."""
+
+    reading: list[str]
+
+
+class CheckedObject(TypedDict):
+    """What became of the rules on one file."""
+
+    path: str
+    rows: int
+    input: ReadObject
+    fault: str | None
+    notes: list[str]
+    warnings: list[str]
+    rules: list[OutcomeObject]
+
+
+class CheckObject(TypedDict):
+    """A report of `calcli check`."""
+
+    policy: str
+    settings: Annotated[Any, Settings]
+    exit_status: int
+    results: list[CheckedObject]
+
 
 SHOWN_BY_PYTEST = 240  # characters of what is beside an assertion
 WORDS: dict[Result, str] = {

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, NotRequired, TypedDict, cast
 
 from calcli.core.comparing.comparison import (
     Choice,
     Comparison,
     Difference,
     Flips,
+    Verdict,
     relative_change,
     why_none_is_best,
 )
@@ -21,6 +22,7 @@ from calcli.core.estimators.intervals import level_percent
 from calcli.core.estimators.power import POWER, Power
 from calcli.core.evaluating.results import Summary
 from calcli.core.language.expressions import Measure
+from calcli.core.language.schemas import Fields
 from calcli.core.language.settings import Settings
 from calcli.core.language.text import apart, counted, number, p_value, percent, relative, span
 from calcli.report.estimates import (
@@ -37,15 +39,7 @@ from calcli.report.estimates import (
 from calcli.report.evaluation import input_object
 from calcli.report.files import system_names
 from calcli.report.findings import CLIP, Warning, backwards_table, of_order, of_sampling
-from calcli.report.objects import (
-    ComparisonObject,
-    DifferenceObject,
-    FlipsObject,
-    PartComparisonObject,
-    PowerObject,
-    SelectionObject,
-    SystemObject,
-)
+from calcli.report.objects import IntervalObject, PowerObject, SystemObject
 from calcli.report.overview import MANY
 from calcli.report.reading import reading_sentences, reading_table
 from calcli.report.shown import Column, Headline, Number, Shown, TextTable, table_of
@@ -53,6 +47,103 @@ from calcli.report.systems import systems_of, systems_table
 
 if TYPE_CHECKING:
     from calcli.report.page import Picture
+
+
+class DifferenceObject(IntervalObject, PowerObject):
+    """How a metric differs between a baseline and a candidate."""
+
+    baseline: float
+    candidate: float
+    difference: float
+    relative_change: float
+    no_interval: NotRequired[str]
+    p_value: float
+    corrected_p: float
+    p_over_metrics: float
+    margin: float
+    verdict: Verdict
+    sampled_rows: NotRequired[list[int]]
+    signature: str
+
+
+DIFFERENCE = Fields(DifferenceObject, (), (IntervalObject,))
+
+
+class RankObject(TypedDict):
+    """A place in a ranking."""
+
+    system: int
+    to_best: Annotated[Any, DIFFERENCE, None]
+    among_best: bool
+
+
+class FlipsObject(TypedDict):
+    """The questions in which a candidate differs from the baseline."""
+
+    worse: list[str]
+    better: list[str]
+    same: int
+    columns: list[str]
+    values: dict[str, list[str]]
+
+
+class PartComparisonObject(TypedDict):
+    """The systems on all rows, or on a slice."""
+
+    slice: str | None
+    rows: int
+    differences: list[dict[str, Annotated[DifferenceObject, DIFFERENCE]]]
+    ranked_by: str
+    ranking: list[RankObject]
+    accuracy_cost: Annotated[Any, DIFFERENCE, None]
+    most_accurate: int | None
+    flips: list[FlipsObject]
+
+
+class SystemWarningObject(TypedDict):
+    """A warning about one of several systems."""
+
+    system: str
+    code: str
+    message: str
+
+
+class ComparisonObject(TypedDict):
+    """A report of `calcli compare`."""
+
+    settings: Annotated[Any, Settings]
+    paired: bool
+    unpaired_because: str | None
+    systems: list[SystemObject]
+    comparisons: list[PartComparisonObject]
+    selection: str
+    warnings: list[Annotated[Any, SystemWarningObject]]
+
+
+class SetsObject(TypedDict):
+    """The names of two sets."""
+
+    chosen_on: str
+    reported_on: str
+
+
+class ChoiceObject(TypedDict):
+    """The epoch that a criterion chooses."""
+
+    criterion: str
+    number: int
+    chosen_on: dict[str, float]
+    reported_on: dict[str, float]
+    relative_change: dict[str, float]
+
+
+class SelectionObject(TypedDict):
+    """A report of `calcli compare --select`."""
+
+    sets: SetsObject
+    files: int
+    warnings: list[str]
+    choices: list[ChoiceObject]
 
 
 PAIRED = "Intervals: of the differences, row by row."

@@ -5,23 +5,76 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Annotated, Any, TypedDict
 
 import numpy as np
 
 from calcli.core.calibrators.crossvalidation import PairedDifference
-from calcli.core.data.predictions import Predictions
+from calcli.core.data.predictions import Kind, Predictions
 from calcli.core.language.expressions import MethodExpression, parse_method
 from calcli.core.language.metrics import METRICS
+from calcli.core.language.settings import FitSettings
 from calcli.core.language.text import apart, counted, number, numbers, percent, plus_minus, relative, some
 from calcli.core.recalibrating.choosing import POOL, Candidate, Sureness
 from calcli.core.recalibrating.fitting import Fit
 from calcli.report.estimates import NONE
 from calcli.report.findings import BACKWARDS, Warning, backwards, backwards_table
-from calcli.report.objects import CandidateObject, FitObject
 from calcli.report.reading import layout
 from calcli.report.recalibration import ONE_LABEL
 from calcli.report.shown import Column, Headline, Number, Shown, TextTable
+
+
+class FitInputObject(TypedDict):
+    """What a fit was made from."""
+
+    path: str
+    rows: int
+    sampled_from: int
+    classes: int
+    kind: Kind
+    kind_reason: str
+    labels: str
+    read_as: str
+    taken: tuple[str, ...]
+    reading: tuple[str, ...]
+
+
+class RangeObject(TypedDict):
+    """An array of many numbers."""
+
+    shape: list[int]
+    least: float
+    most: float
+
+
+class CandidateObject(TypedDict):
+    """A method that was tried."""
+
+    method: str | None
+    values: dict[str, float]
+    difference_to_best: Annotated[Any, PairedDifference, None]
+    chosen: bool
+    failed: str | None
+
+
+class FitObject(TypedDict):
+    """A report of `calcli fit`."""
+
+    settings: Annotated[Any, FitSettings]
+    input: FitInputObject
+    method: str
+    learned: dict[str, Annotated[Any, RangeObject, float, list[Any]]]
+    before: dict[str, float]
+    after: dict[str, float]
+    cross_validated: dict[str, float] | None
+    gain: Annotated[Any, PairedDifference, None]
+    changed_rows: int
+    new_ties: int
+    candidates: list[CandidateObject]
+    sureness: Annotated[Any, Sureness, None]
+    notes: list[str]
+    warnings: list[Annotated[Any, Warning]]
+
 
 ROWS_A_CLASS = 10  # fewer, and what is learned of a class is mostly noise
 ROWS_A_PARAMETER = 10

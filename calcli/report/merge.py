@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated, Any, TypedDict
 
 from calcli.core.language.text import counted
-from calcli.core.state.state import State
-from calcli.report.objects import MergeObject
+from calcli.core.state.state import Part, State
 from calcli.report.shown import Column, Shown, TextTable, table_of
+
+
+class MergeObject(TypedDict):
+    """A report of `calcli merge`."""
+
+    path: str
+    rows: int
+    key: str | None
+    parts: list[Annotated[Any, Part]]
 
 
 @dataclass(frozen=True)

@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, NotRequired, TypedDict
+from typing import Annotated, Any, NotRequired, TypedDict
 
-from calcli.core.calibrators.crossvalidation import PairedDifference
-from calcli.core.comparing.comparison import Verdict as Evidence
-from calcli.core.comparing.policy import Bound, NoWorse, Result, Severity
 from calcli.core.data.derived import Slice
 from calcli.core.data.predictions import Kind
 from calcli.core.evaluating.results import ClassRow, Decision, InfiniteLogLoss, Input, ReliabilityBin
 from calcli.core.language.schemas import Fields
-from calcli.core.language.settings import FitSettings, Settings
-from calcli.core.recalibrating.benchmark import Trial
-from calcli.core.recalibrating.choosing import Sureness
-from calcli.core.state.state import Part
+from calcli.core.language.settings import Settings
 from calcli.report.findings import Verdict, Warning
 from calcli.report.operating import OperatingPoint
 from calcli.report.overview import Unread
-from calcli.works.study import Deviation
 
 
 class NullObject(TypedDict):
@@ -172,157 +165,6 @@ class PowerObject(TypedDict, total=False):
     rows_needed: RowsObject
 
 
-class DifferenceObject(IntervalObject, PowerObject):
-    """How a metric differs between a baseline and a candidate."""
-
-    baseline: float
-    candidate: float
-    difference: float
-    relative_change: float
-    no_interval: NotRequired[str]
-    p_value: float
-    corrected_p: float
-    p_over_metrics: float
-    margin: float
-    verdict: Evidence
-    sampled_rows: NotRequired[list[int]]
-    signature: str
-
-
-DIFFERENCE = Fields(DifferenceObject, (), (IntervalObject,))
-
-
-class RankObject(TypedDict):
-    """A place in a ranking."""
-
-    system: int
-    to_best: Annotated[Any, DIFFERENCE, None]
-    among_best: bool
-
-
-class FlipsObject(TypedDict):
-    """The questions in which a candidate differs from the baseline."""
-
-    worse: list[str]
-    better: list[str]
-    same: int
-    columns: list[str]
-    values: dict[str, list[str]]
-
-
-class PartComparisonObject(TypedDict):
-    """The systems on all rows, or on a slice."""
-
-    slice: str | None
-    rows: int
-    differences: list[dict[str, Annotated[DifferenceObject, DIFFERENCE]]]
-    ranked_by: str
-    ranking: list[RankObject]
-    accuracy_cost: Annotated[Any, DIFFERENCE, None]
-    most_accurate: int | None
-    flips: list[FlipsObject]
-
-
-class SystemWarningObject(TypedDict):
-    """A warning about one of several systems."""
-
-    system: str
-    code: str
-    message: str
-
-
-class ComparisonObject(TypedDict):
-    """A report of `calcli compare`."""
-
-    settings: Annotated[Any, Settings]
-    paired: bool
-    unpaired_because: str | None
-    systems: list[SystemObject]
-    comparisons: list[PartComparisonObject]
-    selection: str
-    warnings: list[Annotated[Any, SystemWarningObject]]
-
-
-class SetsObject(TypedDict):
-    """The names of two sets."""
-
-    chosen_on: str
-    reported_on: str
-
-
-class ChoiceObject(TypedDict):
-    """The epoch that a criterion chooses."""
-
-    criterion: str
-    number: int
-    chosen_on: dict[str, float]
-    reported_on: dict[str, float]
-    relative_change: dict[str, float]
-
-
-class SelectionObject(TypedDict):
-    """A report of `calcli compare --select`."""
-
-    sets: SetsObject
-    files: int
-    warnings: list[str]
-    choices: list[ChoiceObject]
-
-
-class ConditionObject(TypedDict):
-    """The kind of a condition."""
-
-    kind: Literal["bound", "no_worse"]
-
-
-class OutcomeObject(PowerObject):
-    """What became of a rule."""
-
-    title: str
-    metric: str
-    slice: str | None
-    severity: Severity
-    min_rows: int | None
-    condition: Annotated[Any, Fields(Bound, (), (ConditionObject,)), Fields(NoWorse, (), (ConditionObject,))]
-    value: float | None
-    limit: float | None
-    left: float | None
-    baseline: float | None
-    p_value: float | None
-    result: Result
-    undecided: bool
-    reason: str
-    sampled_rows: NotRequired[int]
-    signature: str
-
-
-class ReadObject(TypedDict):
-    """How a file was read, in sentences."""
-
-    reading: list[str]
-
-
-class CheckedObject(TypedDict):
-    """What became of the rules on one file."""
-
-    path: str
-    rows: int
-    input: ReadObject
-    fault: str | None
-    notes: list[str]
-    warnings: list[str]
-    rules: list[OutcomeObject]
-
-
-class CheckObject(TypedDict):
-    """A report of `calcli check`."""
-
-    policy: str
-    settings: Annotated[Any, Settings]
-    exit_status: int
-    results: list[CheckedObject]
-
-
 class NeedObject(TypedDict):
     """A metric that is planned for."""
 
@@ -362,125 +204,6 @@ class PlanObject(TypedDict):
     files: list[str]
     paired: bool
     needs: list[WidthNeedObject | MarginNeedObject | DetectNeedObject]
-
-
-class FileObject(TypedDict):
-    """A file and how it was read."""
-
-    path: str
-    reading: list[str]
-
-
-class TrialObject(TypedDict):
-    """Keys beside a trial."""
-
-    fault: str | None
-    relative_change: dict[str, float]
-
-
-class BenchmarkObject(TypedDict):
-    """A report of `calcli benchmark`."""
-
-    input: list[FileObject]
-    settings: Annotated[Any, Settings]
-    trials: list[Annotated[Any, Fields(Trial, ("influences",), (TrialObject,))]]
-    like_best: dict[str, dict[str, list[str]]]
-    mean_ranks: dict[str, dict[str, float]]
-    warnings: list[str]
-
-
-class StudyObject(TypedDict):
-    """A report of `calcli study`."""
-
-    system: str
-    series: int
-    results: list[Annotated[Any, Deviation]]
-
-
-class ProcedureRowObject(TypedDict):
-    """What a procedure finds out about a metric."""
-
-    metric: str
-    estimate: float
-    true: NotRequired[float]
-    unexplained: NotRequired[float]
-    untrained: NotRequired[float]
-    temperature: NotRequired[float]
-    log_loss: NotRequired[float]
-    least_log_loss: NotRequired[float]
-    sd: NotRequired[float]
-    mean: NotRequired[float]
-    spread: NotRequired[float]
-    p_value: NotRequired[float]
-
-
-class ProcedureObject(TypedDict):
-    """A report of `calcli study` on a file."""
-
-    procedure: str
-    path: str
-    results: list[ProcedureRowObject]
-
-
-class FitInputObject(TypedDict):
-    """What a fit was made from."""
-
-    path: str
-    rows: int
-    sampled_from: int
-    classes: int
-    kind: Kind
-    kind_reason: str
-    labels: str
-    read_as: str
-    taken: tuple[str, ...]
-    reading: tuple[str, ...]
-
-
-class RangeObject(TypedDict):
-    """An array of many numbers."""
-
-    shape: list[int]
-    least: float
-    most: float
-
-
-class CandidateObject(TypedDict):
-    """A method that was tried."""
-
-    method: str | None
-    values: dict[str, float]
-    difference_to_best: Annotated[Any, PairedDifference, None]
-    chosen: bool
-    failed: str | None
-
-
-class FitObject(TypedDict):
-    """A report of `calcli fit`."""
-
-    settings: Annotated[Any, FitSettings]
-    input: FitInputObject
-    method: str
-    learned: dict[str, Annotated[Any, RangeObject, float, list[Any]]]
-    before: dict[str, float]
-    after: dict[str, float]
-    cross_validated: dict[str, float] | None
-    gain: Annotated[Any, PairedDifference, None]
-    changed_rows: int
-    new_ties: int
-    candidates: list[CandidateObject]
-    sureness: Annotated[Any, Sureness, None]
-    notes: list[str]
-    warnings: list[Annotated[Any, Warning]]
-
-
-class MergeObject(TypedDict):
-    """A report of `calcli merge`."""
-
-    path: str
-    rows: int
-    key: str | None
-    parts: list[Annotated[Any, Part]]
 
 
 class InspectedObject(TypedDict):

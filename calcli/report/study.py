@@ -4,13 +4,46 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, ClassVar, cast
+from typing import Annotated, Any, ClassVar, NotRequired, TypedDict, cast
 
 from calcli.core.language.text import apart, number, p_value
 from calcli.report.estimates import NONE
-from calcli.report.objects import ProcedureObject, ProcedureRowObject, StudyObject
 from calcli.report.shown import Column, Shown, TextTable
 from calcli.works.study import Deviation
+
+
+class StudyObject(TypedDict):
+    """A report of `calcli study`."""
+
+    system: str
+    series: int
+    results: list[Annotated[Any, Deviation]]
+
+
+class ProcedureRowObject(TypedDict):
+    """What a procedure finds out about a metric."""
+
+    metric: str
+    estimate: float
+    true: NotRequired[float]
+    unexplained: NotRequired[float]
+    untrained: NotRequired[float]
+    temperature: NotRequired[float]
+    log_loss: NotRequired[float]
+    least_log_loss: NotRequired[float]
+    sd: NotRequired[float]
+    mean: NotRequired[float]
+    spread: NotRequired[float]
+    p_value: NotRequired[float]
+
+
+class ProcedureObject(TypedDict):
+    """A report of `calcli study` on a file."""
+
+    procedure: str
+    path: str
+    results: list[ProcedureRowObject]
+
 
 TRUTHS = {
     "table": "The true values are exact.",

@@ -7,14 +7,14 @@ import signal
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor, as_completed
-from concurrent.futures.process import BrokenProcessPool
 from contextvars import copy_context
-from multiprocessing import active_children, get_all_start_methods, get_context, parent_process
 from types import TracebackType
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from calcli.core.language.errors import UsageError
+
+if TYPE_CHECKING:  # these modules take as long to load as a small file, and few runs need them
+    from concurrent.futures import Future, ProcessPoolExecutor
 
 S = TypeVar("S")
 K = TypeVar("K")
@@ -50,7 +50,7 @@ def processes_for(scores: int, jobs: int, workers: int | None, stored: int = 0, 
     gains
         Scores from which processes gain.
     """
-    if parent_process() is not None:  # one of many already
+    if _is_one_of_many():
         return 1
     limit = min(cores(), max(1, HELD // max(1, stored)))
     return min(workers or (limit if scores >= gains else 1), jobs)
@@ -58,7 +58,13 @@ def processes_for(scores: int, jobs: int, workers: int | None, stored: int = 0, 
 
 def threads_for(scores: int, workers: int | None) -> int:
     """Return the number of threads of a pass: the number given, or one a core where that is faster."""
-    return workers or (cores() if scores >= LONG and parent_process() is None else 1)
+    return workers or (cores() if scores >= LONG and not _is_one_of_many() else 1)
+
+
+def _is_one_of_many() -> bool:
+    from multiprocessing import parent_process
+
+    return parent_process() is not None
 
 
 def in_order(job: Callable[[S], R], items: Iterable[S], threads: int) -> Iterator[R]:
@@ -66,6 +72,8 @@ def in_order(job: Callable[[S], R], items: Iterable[S], threads: int) -> Iterato
     if threads == 1:
         yield from map(job, items)
         return
+    from concurrent.futures import ThreadPoolExecutor
+
     with ThreadPoolExecutor(threads) as pool:
         waiting: deque[Future[R]] = deque()
         try:
@@ -93,9 +101,12 @@ class Processes(Generic[S]):
 
     def __init__(self, shared: S, workers: int) -> None:
         self.workers, self._shared = workers, shared
-        self._before = set(active_children())
         self._pool: ProcessPoolExecutor | None = None
         if workers > 1:
+            from concurrent.futures import ProcessPoolExecutor
+            from multiprocessing import active_children, get_all_start_methods, get_context
+
+            self._before = set(active_children())
             # processes that begin anew: forks of one with threads may wait forever
             method = "forkserver" if "forkserver" in get_all_start_methods() else "spawn"
             beginning: Any = (shared, list(warnings.filters))
@@ -111,6 +122,8 @@ class Processes(Generic[S]):
     ) -> None:
         if self._pool is not None:
             if kind is not None:  # Ctrl-C, or nobody waits for more
+                from multiprocessing import active_children
+
                 for process in set(active_children()) - self._before:
                     process.terminate()
             self._pool.shutdown(cancel_futures=True)
@@ -134,6 +147,9 @@ class Processes(Generic[S]):
             for key in keys:
                 yield key, job(self._shared, key)
             return
+        from concurrent.futures import as_completed
+        from concurrent.futures.process import BrokenProcessPool
+
         try:
             futures = {self._pool.submit(_done, job, key): key for key in keys}
             for future in as_completed(list(futures)):

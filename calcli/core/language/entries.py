@@ -7,7 +7,7 @@ import math
 import re
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from functools import cached_property
 from importlib import import_module
 from importlib.resources import files
@@ -574,6 +574,12 @@ def arg(says: str, *, default: Any = MISSING, **limits: Any) -> Any:
     return field(default=default, metadata={"says": says, **limits})
 
 
+def _with_fields(owner: type, **kinds: bool) -> type:
+    """Make a class a dataclass; without fields of its own it is one already, as its base is one."""
+    inherits = is_dataclass(owner) and not inspect.get_annotations(owner)
+    return owner if inherits else dataclass(kw_only=True, **kinds)(owner)
+
+
 def arguments_of(declared: type) -> dict[str, Argument]:
     """Return the arguments that fields of a dataclass are."""
     arguments, hints = {}, get_type_hints(declared)
@@ -604,7 +610,7 @@ def metric(name: str, title: str, **facts: Any) -> Callable[[type[C]], type[C]]:
     """
 
     def declare(owner: type[C]) -> type[C]:
-        cls: Any = dataclass(frozen=True, kw_only=True)(owner)
+        cls: Any = _with_fields(owner, frozen=True)
         meaning = " ".join(inspect.cleandoc(cls.__doc__).partition("\n\n")[0].split())
         cls.entry = Metric(
             name=name, title=title, made=cls, family=cls.family, arguments=arguments_of(cls),
@@ -626,7 +632,7 @@ def method(name: str, title: str, **facts: Any) -> Callable[[type[C]], type[C]]:
     """
 
     def declare(owner: type[C]) -> type[C]:
-        cls: Any = dataclass(kw_only=True, eq=False, repr=False)(owner)
+        cls: Any = _with_fields(owner, eq=False, repr=False)
         cls.name = name
         cls.entry = Method(
             name=name, title=title, made=cls, arguments=arguments_of(cls), **words_of(cls), **facts
