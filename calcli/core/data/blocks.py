@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from copy import copy
 from functools import cached_property
-from threading import local
 from typing import Any, NamedTuple, Protocol, TypeVar, cast
 
 import numpy as np
@@ -59,17 +58,16 @@ class Block:
         (n,) natural logarithm of the label's probability, computed in log space; may be -inf.
     """
 
-    def __init__(self, piece: _Piece, predictions: Predictions, buffer: Floats) -> None:
+    def __init__(self, piece: _Piece, predictions: Predictions, dtype: np.dtype[Any]) -> None:
         self.scores, self.rows, self.labels, self.weights = scores, *_ = piece
-        n, k = scores.shape
+        k = scores.shape[1]
         self.class_axis = 0 if k <= CLASS_MAJOR_LIMIT else 1
         self._of_answers, self._of_probs = predictions.of_answers, predictions.kind == "probs"
         self._graded = self._of_answers and not predictions.has_probabilities
         self._kept: dict[Hashable, Any] = {}
         self._largest: dict[int, tuple[NDArray[np.intp], Floats]] = {}
         source = scores.T if self.class_axis == 0 else scores
-        self.exp: Floats = buffer[: n * k].reshape(source.shape)
-        exp = self.exp
+        self.exp = exp = np.empty(source.shape, dtype)
         if not source.flags.c_contiguous or predictions.kind == "probs":
             np.copyto(exp, source)
             source = exp
@@ -281,7 +279,9 @@ class _Piece(NamedTuple):
     weights: Floats | None
 
 
-def _pieces(predictions: Predictions, rows: int) -> Iterator[_Piece]:
+def _pieces(predictions: Predictions, dtype: np.dtype[Any]) -> Iterator[_Piece]:
+    rows = min(MOST_ROWS, max(1, BLOCK_BYTES // (predictions.n_classes * dtype.itemsize)))
+    np.empty(KEPT_BYTES, np.uint8)  # freed at once: glibc keeps from then on what blocks free (mallopt(3))
     start = 0
     for scores in predictions.scores.blocks(rows):
         where = slice(start, start := start + len(scores))
@@ -289,25 +289,15 @@ def _pieces(predictions: Predictions, rows: int) -> Iterator[_Piece]:
         yield _Piece(scores, where, predictions.labels[where], weights)
 
 
-def _sizes(predictions: Predictions, precision: Precision) -> tuple[int, Callable[[], Floats]]:
-    """Return the rows of a block, and a function that makes its buffer."""
-    dtype = working_dtype(predictions, precision)
-    rows = min(MOST_ROWS, max(1, BLOCK_BYTES // (predictions.n_classes * dtype.itemsize)))
-    np.empty(KEPT_BYTES, np.uint8)  # freed at once: glibc keeps from then on what blocks free (mallopt(3))
-    return rows, lambda: np.empty(rows * predictions.n_classes, dtype)
-
-
 def blocks(predictions: Predictions, precision: Precision = "auto") -> Iterator[Block]:
-    """Yield the predictions as softmax blocks; each is valid until the next one."""
-    rows, new_buffer = _sizes(predictions, precision)
-    buffer = new_buffer()
-    for piece in _pieces(predictions, rows):
-        yield Block(piece, predictions, buffer)
+    """Yield the predictions as softmax blocks."""
+    dtype = working_dtype(predictions, precision)
+    return (Block(piece, predictions, dtype) for piece in _pieces(predictions, dtype))
 
 
 def sweep(
     predictions: Predictions,
-    collectors: Iterable[Collector],
+    collectors: Sequence[Collector],
     precision: Precision = "auto",
     workers: int | None = 1,
 ) -> None:
@@ -315,18 +305,14 @@ def sweep(
 
     Any number of threads gives the same bits; None means one a core if there are many rows.
     """
-    collectors = list(collectors)
-    rows, new_buffer = _sizes(predictions, precision)
-    in_thread = local()
+    dtype = working_dtype(predictions, precision)
 
     def collected(piece: _Piece) -> list[Later]:
-        if not hasattr(in_thread, "buffer"):
-            in_thread.buffer = new_buffer()
-        block = Block(piece, predictions, in_thread.buffer)
+        block = Block(piece, predictions, dtype)
         return [later for collector in collectors for later in collector.add(block)]
 
-    size = predictions.n_rows * predictions.n_classes
-    for laters in in_order(collected, _pieces(predictions, rows), threads_for(size, workers)):
+    threads = threads_for(predictions.n_rows * predictions.n_classes, workers)
+    for laters in in_order(collected, _pieces(predictions, dtype), threads):
         for later in laters:
             later()
 

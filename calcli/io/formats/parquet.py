@@ -49,7 +49,8 @@ class RowGroups:
     def _whole(self, group: int, names: list[str]) -> Iterator[Any]:
         # mapped for one row group only, so that no more than its pages count as our memory
         with _opened(self.path, self.metadata, memory_map=True) as file:
-            yield from sound(file.read_row_group(group, names)).select(names).to_batches()
+            group_table = file.read_row_group(group, names, use_threads=len(names) > 1)
+            yield from sound(group_table).select(names).to_batches()
 
     def _slices(self, group: int, names: list[str]) -> Iterator[Any]:
         # a buffer is as large as a page claims to be, and a map no larger than the file
