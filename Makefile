@@ -40,11 +40,11 @@ oldest:  ## the tests, or TESTS, on the oldest Python and versions that pyprojec
 	.venv-oldest/bin/python -m pip install --quiet --constraint .venv-oldest/constraints.txt --editable . --group dev
 	OPENBLAS_NUM_THREADS=1 .venv-oldest/bin/pytest -n auto -W ignore::DeprecationWarning $(TESTS)
 
-newest:  ## the tests on the newest Python that is installed, with the newest versions, in .venv-newest
+newest:  ## the tests, or TESTS, on the newest Python and versions that are there, in .venv-newest
 	$(NEWEST) -m venv .venv-newest
 	.venv-newest/bin/python -m pip install --quiet --upgrade 'pip>=25.1'
 	.venv-newest/bin/python -m pip install --quiet --upgrade --editable . --group dev
-	OPENBLAS_NUM_THREADS=1 .venv-newest/bin/pytest -n auto
+	OPENBLAS_NUM_THREADS=1 .venv-newest/bin/pytest -n auto $(TESTS)
 
 integration: $(VENV)/integration  ## read and write through an object store and web servers started here
 	OPENBLAS_NUM_THREADS=1 $(BIN)/pytest tests/integration

@@ -1,6 +1,6 @@
-"""How time and memory of the default report grow with the rows, for the guide; only run when named.
+"""How time and memory of the default report grow with the rows, on one core and on all, for the guide.
 
-`python -m tests.benchmarks.growth` measures; with `--page` it writes the table.
+Only run when named: `python -m tests.benchmarks.growth` measures; with `--page` it writes the table.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -30,15 +31,27 @@ print(time.process_time(), peak(), file=sys.stderr)
 """
 
 
+THREADS = {"one": ("--workers", "1"), "all": ()}
+
+
 def whole_run(path: Path) -> dict[str, float]:
-    """Return seconds of the processor and the peak memory in MB of a whole process, the least of several."""
-    runs = []
+    """Return processor seconds, wall seconds and peak memory in MB of whole processes, the least of several.
+
+    Threads take turns, so that the rest of the machine's work falls on both alike.
+    """
+    runs: dict[str, list[list[float]]] = {name: [] for name in THREADS}
     for _ in range(REPEATS):
-        call = [sys.executable, "-c", WHOLE, "evaluate", str(path)]
-        done = subprocess.run(call, capture_output=True, text=True, cwd=ROOT, check=True)
-        runs.append([float(one) for one in done.stderr.splitlines()[-1].split()])
-    cpu, peak = map(min, zip(*runs, strict=True))
-    return {"cpu": round(cpu, 3), "peak": round(peak, 3)}
+        for name, options in THREADS.items():
+            call, start = [sys.executable, "-c", WHOLE, "evaluate", str(path), *options], time.perf_counter()
+            done = subprocess.run(call, capture_output=True, text=True, cwd=ROOT, check=True)
+            cpu, peak = (float(one) for one in done.stderr.splitlines()[-1].split())
+            runs[name].append([cpu, time.perf_counter() - start, peak])
+    least = {name: map(min, zip(*several, strict=True)) for name, several in runs.items()}
+    return {
+        f"{kind} {name}": round(value, 3)
+        for name, values in least.items()
+        for kind, value in zip(("cpu", "wall", "peak"), values, strict=True)
+    }
 
 
 def measure(kept: Kept) -> None:
@@ -54,9 +67,18 @@ def measure(kept: Kept) -> None:
 
 def refreshed(text: str, found: Mapping[str, Any]) -> str:
     """Return the page with the table of what was found."""
-    heads = ["rows", "seconds of the processor", "peak memory, MB"]
+    heads = ["rows", "seconds of the processor", "by all cores", "time by all cores", "peak memory, MB"]
+    heads += ["by all cores"]
     rows = [
-        [f"{int(rows):,}", f"{own['cpu']:.1f}", f"{own['peak']:.0f}"] for rows, own in found["rows"].items()
+        [
+            f"{int(rows):,}",
+            f"{own['cpu one']:.1f}",
+            f"{own['cpu all']:.1f}",
+            f"x {own['wall all'] / own['wall one']:.2f}",
+            f"{own['peak one']:.0f}",
+            f"{own['peak all']:.0f}",
+        ]
+        for rows, own in found["rows"].items()
     ]
     return between(text, "growth", "\n".join(table(heads, rows)) + "\n")
 

@@ -479,7 +479,8 @@ def compare(
     systems = [counted(system) for system in systems]
     for system in systems:
         require_folds(system, settings.fold_column)
-    settings = replace(settings, test=settings.draws_outcomes)
+    many = any(is_sampled(system, settings) for system in systems)  # labels drawn for all rows take hours
+    settings = replace(settings, test=settings.draws_outcomes and not many)
     slices: list[tuple[Slice | None, Sequence[Predictions]]] = [(None, systems)]
     if plan.by is not None:
         slices += slices_of(systems, plan.by, paired=plan.paired)

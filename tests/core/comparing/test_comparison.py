@@ -93,6 +93,18 @@ def test_calibration_errors_are_not_tested_against_each_other(systems, metric):
             assert summary.estimates[metric].if_calibrated == own.estimates[metric].if_calibrated
 
 
+def test_class_wise_errors_of_many_rows_stand_without_draws(systems, monkeypatch):
+    settings = replace(SETTINGS, metrics=("cw_ece",))
+    (few,) = compare(systems[::2], settings, Plan())
+    monkeypatch.setattr(usual, "MANY", 10)
+    monkeypatch.setattr(usual, "TESTED", 10)
+    (many,) = compare(systems[::2], settings, Plan())
+    for drawn, own in zip(few.summaries, many.summaries, strict=True):
+        assert own.estimates["cw_ece"].value == pytest.approx(drawn.estimates["cw_ece"].value, abs=1e-12)
+        assert drawn.estimates["cw_ece"].if_calibrated is not None
+        assert own.estimates["cw_ece"].if_calibrated is None
+
+
 @pytest.mark.parametrize("positives", [4, 5])
 def test_a_difference_of_areas_needs_five_rows_of_each_class_for_an_interval(binary, positives):
     rng = np.random.default_rng(3)
