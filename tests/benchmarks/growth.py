@@ -67,14 +67,13 @@ def measure(kept: Kept) -> None:
 
 def refreshed(text: str, found: Mapping[str, Any]) -> str:
     """Return the page with the table of what was found."""
-    heads = ["rows", "seconds of the processor", "by all cores", "time by all cores", "peak memory, MB"]
+    heads = ["rows", "seconds of the processor", "by all cores", "peak memory, MB"]
     heads += ["by all cores"]
     rows = [
         [
             f"{int(rows):,}",
             f"{own['cpu one']:.1f}",
             f"{own['cpu all']:.1f}",
-            f"x {own['wall all'] / own['wall one']:.2f}",
             f"{own['peak one']:.0f}",
             f"{own['peak all']:.0f}",
         ]

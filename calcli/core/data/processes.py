@@ -8,6 +8,7 @@ import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextvars import copy_context
+from multiprocessing import active_children, get_all_start_methods, get_context, parent_process
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -50,7 +51,7 @@ def processes_for(scores: int, jobs: int, workers: int | None, stored: int = 0, 
     gains
         Scores from which processes gain.
     """
-    if _is_one_of_many():
+    if parent_process() is not None:  # one of many already
         return 1
     limit = min(cores(), max(1, HELD // max(1, stored)))
     return min(workers or (limit if scores >= gains else 1), jobs)
@@ -58,13 +59,7 @@ def processes_for(scores: int, jobs: int, workers: int | None, stored: int = 0, 
 
 def threads_for(scores: int, workers: int | None) -> int:
     """Return the number of threads of a pass: the number given, or one a core where that is faster."""
-    return workers or (cores() if scores >= LONG and not _is_one_of_many() else 1)
-
-
-def _is_one_of_many() -> bool:
-    from multiprocessing import parent_process
-
-    return parent_process() is not None
+    return workers or (cores() if scores >= LONG and parent_process() is None else 1)
 
 
 def in_order(job: Callable[[S], R], items: Iterable[S], threads: int) -> Iterator[R]:
@@ -104,7 +99,6 @@ class Processes(Generic[S]):
         self._pool: ProcessPoolExecutor | None = None
         if workers > 1:
             from concurrent.futures import ProcessPoolExecutor
-            from multiprocessing import active_children, get_all_start_methods, get_context
 
             self._before = set(active_children())
             # processes that begin anew: forks of one with threads may wait forever
@@ -122,8 +116,6 @@ class Processes(Generic[S]):
     ) -> None:
         if self._pool is not None:
             if kind is not None:  # Ctrl-C, or nobody waits for more
-                from multiprocessing import active_children
-
                 for process in set(active_children()) - self._before:
                     process.terminate()
             self._pool.shutdown(cancel_futures=True)

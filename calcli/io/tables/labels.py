@@ -183,7 +183,7 @@ def _as_text(value: Label, meaning: Meaning) -> Label:
 def _codes_of(
     read: Callable[[], Iterable[Labels]], position: Mapping[tuple[Label, Meaning], int]
 ) -> Iterator[Array]:
-    """Yield the places of the labels of parts among those of all."""
+    """Yield the codes of each part among the distinct labels of all parts."""
     kind = np.min_scalar_type(len(position))
     for part in read():
         yield from pieces(part.look_up(np.array([position[v, part.meaning] for v in part.values], kind)))
