@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Container, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Annotated, Any, TypedDict
 
 from calcli.core.comparing.comparison import relative_change
@@ -36,7 +36,7 @@ class BenchmarkObject(TypedDict):
     """A report of `calcli benchmark`."""
 
     input: list[FileObject]
-    settings: Annotated[Any, Settings]
+    settings: Annotated[Any, Fields(Settings, ("workers",))]
     trials: list[Annotated[Any, Fields(Trial, ("influences",), (TrialObject,))]]
     like_best: dict[str, dict[str, list[str]]]
     mean_ranks: dict[str, dict[str, float]]
@@ -149,7 +149,7 @@ class BenchmarkReport(Shown):
         trials, settings = self.trials, self.settings
         return {
             "input": [{"path": path, "reading": list(reading)} for path, reading in self.read],
-            "settings": asdict(settings),
+            "settings": settings.recorded,
             "trials": [
                 {key: value for key, value in vars(trial).items() if key != "influences"}
                 | {"fault": trial.fault or None, "relative_change": self._relative(trial)}

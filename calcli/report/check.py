@@ -80,7 +80,7 @@ class CheckObject(TypedDict):
     """A report of `calcli check`."""
 
     policy: str
-    settings: Annotated[Any, Settings]
+    settings: Annotated[Any, Fields(Settings, ("workers",))]
     exit_status: int
     results: list[CheckedObject]
 
@@ -162,7 +162,7 @@ class CheckReport(Shown):
         """Return what became of each rule, and the exit status."""
         return {
             "policy": self.path,
-            "settings": asdict(self.policy.settings),
+            "settings": self.policy.settings.recorded,
             "exit_status": self.exit_status,
             "results": [
                 {

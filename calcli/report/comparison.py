@@ -111,7 +111,7 @@ class SystemWarningObject(TypedDict):
 class ComparisonObject(TypedDict):
     """A report of `calcli compare`."""
 
-    settings: Annotated[Any, Settings]
+    settings: Annotated[Any, Fields(Settings, ("workers",))]
     paired: bool
     unpaired_because: str | None
     systems: list[SystemObject]
@@ -304,7 +304,7 @@ class ComparisonReport(Shown):
         """Return settings, systems, and comparisons in full."""
         overall = self.comparisons[0]
         return {
-            "settings": asdict(self.settings),
+            "settings": self.settings.recorded,
             "paired": self.paired,
             "unpaired_because": self.unlike or None,
             "systems": systems_object(overall.summaries, self.unmatched),

@@ -218,7 +218,7 @@ class Report(Shown):
             if len(system.files) > 1
         }
         document: EvaluationObject = {
-            "settings": asdict(self.settings) | {"clip": self._clip()},
+            "settings": self.settings.recorded | {"clip": self._clip()},
             "unread": [asdict(fault) for fault in self.unread],
             "failures": {path: list(sentences) for path, sentences in self.failures.items()},
             "results": [

@@ -135,7 +135,7 @@ class ClipObject(TypedDict):
 class EvaluationObject(TypedDict):
     """A report of `calcli evaluate`."""
 
-    settings: Annotated[Any, Fields(Settings, (), (ClipObject,))]
+    settings: Annotated[Any, Fields(Settings, ("workers",), (ClipObject,))]
     unread: list[Annotated[Any, Unread]]
     failures: dict[str, list[str]]
     results: list[ResultObject]

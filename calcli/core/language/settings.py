@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from os import PathLike
 from typing import Any, Literal, Protocol
@@ -219,6 +219,11 @@ class Settings:
 
     def __repr__(self) -> str:
         return brief(self)
+
+    @property
+    def recorded(self) -> dict[str, Any]:
+        """What a report records; the number of threads changes no result."""
+        return {name: value for name, value in asdict(self).items() if name != "workers"}
 
     @property
     def draws_outcomes(self) -> bool:

@@ -410,10 +410,9 @@ def without_rows(rows: Source, options: ReadOptions) -> Source:
         rows = _without_labels(rows, options.ignore_label)
     if rows.labels is None:
         return rows
-    gone = rows.labels.missing(class_names)
+    behind = np.array(rows.labels.missing(class_names))
     if options.limit is None:
-        return _with_others(rows, ~np.asarray(gone)) if few_labelled(~np.asarray(gone)) and rows.weights is None else rows
-    behind = np.array(gone)
+        return _with_others(rows, ~behind) if few_labelled(~behind) and rows.weights is None else rows
     behind[: options.limit] = False
     if not behind.any():
         return rows
