@@ -458,7 +458,7 @@ def _beside(estimate: Estimate) -> str:
 
 def _result(result: Result, results: Sequence[Result]) -> ResultObject:
     worst = worst_slices(result, results)
-    return {
+    document: ResultObject = {
         "input": input_object(result.input),
         "slice": result.slice and asdict(result.slice) | {"compared": is_compared(result)},
         "metrics": {name: _estimate(estimate) for name, estimate in result.metrics.items()},
@@ -469,11 +469,11 @@ def _result(result: Result, results: Sequence[Result]) -> ResultObject:
         "operating_points": point_objects(result),
         "per_class": [_class(row) for row in result.per_class],
         "reliability": [asdict(row) for row in result.reliability],
-        "mixed": list(result.mixed),
         "warnings": [asdict(warning) for warning in result.warnings],
         "worst_slices": {column: part.slice.value for column, part in worst.items() if part.slice},
         "slices_ranked_by": ranked_by(results[0]) if results else None,
     }
+    return document | {"mixed": list(result.mixed)} if result.input.questions else document
 
 
 def input_object(summary: Input) -> dict[str, Any]:
