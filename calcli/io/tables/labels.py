@@ -79,9 +79,15 @@ class Labels:
 
     def missing(self, classes: Sequence[str] = ()) -> NDArray[np.bool_]:
         """Return (N,) which rows have none, or text that says so and is not among `classes`."""
+        return self.look_up(np.array(self._missing(classes), np.bool_))
+
+    def any_missing(self, classes: Sequence[str] = ()) -> bool:
+        """Return whether a row has none."""
+        return any(self._missing(classes))
+
+    def _missing(self, classes: Sequence[str]) -> list[bool]:
         words = missing_words(classes)
-        gone = [v is None or (isinstance(v, str) and v.strip().lower() in words) for v in self.values]
-        return self.look_up(np.array(gone, np.bool_))
+        return [v is None or (isinstance(v, str) and v.strip().lower() in words) for v in self.values]
 
     def are(self, wanted: Sequence[str]) -> NDArray[np.bool_]:
         """Return (N,) which rows have some of the labels, as text."""

@@ -408,7 +408,7 @@ def without_rows(rows: Source, options: ReadOptions) -> Source:
         rows = _without_missing(rows, class_names)
     if options.ignore_label:
         rows = _without_labels(rows, options.ignore_label)
-    if rows.labels is None:
+    if rows.labels is None or not rows.labels.any_missing(class_names):
         return rows
     behind = np.array(rows.labels.missing(class_names))
     if options.limit is None:
