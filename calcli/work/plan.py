@@ -14,7 +14,7 @@ from calcli.core.estimators.evidence import Margin
 from calcli.core.estimators.intervals import Interval, Spread
 from calcli.core.estimators.power import Power, Units
 from calcli.core.evaluating.metrics.ranking import Ranking
-from calcli.core.evaluating.metrics.scores import few_labels
+from calcli.core.evaluating.metrics.scores import MeanOfRows
 from calcli.core.language.declaring import documented
 from calcli.core.language.errors import InputError, UsageError, naming
 from calcli.core.language.expressions import parse_metric
@@ -182,7 +182,8 @@ def _of_one(
             for r, e in errors.items()
         ]
     elif "p_random" in system.evaluation.estimates[str(call)].parts:
-        rows = few_labels(system.measured)
+        assert isinstance(call, MeanOfRows)
+        rows = call.few_labels(system.measured)
         if rows.of_verdicts and (corrected := rows.corrected(settings.level)):
             half = (corrected.interval.high - corrected.interval.low) / 2
             needs = [replace(needs[0], now=half, labels=rows.labels_needed(wanted, settings.level))]

@@ -125,6 +125,25 @@ def test_probabilities_with_some_labels_tell_the_accuracy(run, tmp_path):
     assert result["metrics"]["brier"]["value"] == pytest.approx(np.mean((prob - label)[:150] ** 2))
 
 
+def test_probabilities_with_some_labels_tell_the_prevalence(run, sample, tmp_path):
+    """A regression on the stated probability, whose mean over all rows is known."""
+    rng = np.random.default_rng(6)
+    prob = rng.beta(0.7, 1.4, N)
+    label = (rng.random(N) < prob) * 1.0
+    label[200:] = np.nan
+    pd.DataFrame({"prob": prob, "label": label}).to_csv(file := tmp_path / "p.csv", index=False)
+    done = run("evaluate", file, "--metrics", "prevalence", "--format", "json")
+    found = json.loads(done.out)["results"][0]["metrics"]["prevalence"]
+    slope = np.cov(label[:200], prob[:200])[0, 1] / prob[:200].var(ddof=1)
+    expected = label[:200].mean() + slope * (prob.mean() - prob[:200].mean())
+    assert found["value"] == pytest.approx(expected, rel=1e-12)
+    width = 2 * 1.96 * np.sqrt(label[:200].var() / 200)
+    assert found["high"] - found["low"] < 0.95 * width
+    assert (
+        "--against-rest" in run("evaluate", sample / "digits_network_test.npy", "--metrics", "prevalence").err
+    )
+
+
 def test_two_judged_runs_are_compared_row_by_row(run, tmp_path):
     rng = np.random.default_rng(4)
     hard, keep = rng.random(N), rng.choice(N, 200, replace=False)

@@ -428,7 +428,7 @@ def few_labelled(labelled: NDArray[np.bool_]) -> bool:
 def _with_others(source: Source, labelled: NDArray[np.bool_]) -> Source:
     """Return the rows with a label, with the other rows beside them."""
     count = np.count_nonzero(~labelled)
-    doubt = f"{count:,} of {len(labelled):,} rows have no label, and count in the accuracy alone"
+    doubt = f"{count:,} of {len(labelled):,} rows have no label, and count in accuracy and prevalence alone"
     return replace(source.kept(labelled, doubts=[doubt]), unlabelled=source.kept(~labelled))
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from operator import itemgetter
+from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -443,6 +444,7 @@ class RowScore(Scored):
 
 
 SHARE = (0.0, 1.0)
+SECOND = "second"  # whether a row is of the second of two classes
 NO_SAMPLE = "the labelled rows are no random sample"
 NOT_DRAWN, SURELY_NOT = 0.01, 0.001  # p-values of labelled rows that are a random sample
 
@@ -455,9 +457,10 @@ def mean_of(
 
 
 class MeanOfRows(Scored):
-    """A function of the mean of one row statistic."""
+    """A function of the mean of one row statistic, and what is expected of it where labels are missing."""
 
     of_all: ClassVar[Score]
+    proxied: ClassVar[Mapping[str, RowStatistic]] = MappingProxyType({"hit": ROW_STATISTICS["confidence"]})
 
     def score(self, predictions: Predictions, settings: Settings) -> Score:
         """Return it; answers have no constant, and grades are no share of the rows."""
@@ -471,14 +474,14 @@ class MeanOfRows(Scored):
         estimate = super().estimate(measured, settings, metrics)
         if not self._has_proxy(measured):
             return estimate
-        return _by_proxy(estimate, few_labels(measured), settings, misses=self.of_all.is_of_misses)
+        return _by_proxy(estimate, self.few_labels(measured), settings, misses=self.of_all.is_of_misses)
 
     def of_few(self, pair: Pair, difference: Influences) -> Evidence | None:
         """Return evidence by labels and proxy if rows lack labels and the proxy helps."""
         alone, sides = super().of_few(pair, difference), (pair.baseline.measured, pair.candidate.measured)
         if not all(map(self._has_proxy, sides)):
             return alone
-        baseline, candidate = map(few_labels, sides)
+        baseline, candidate = map(self.few_labels, sides)
         if not pair.paired or len(baseline.unlabelled) != len(candidate.unlabelled):
             return Untested("systems with labels of some rows are compared on the same rows alone")
         if min(baseline.drawn_alike(), candidate.drawn_alike()) < SURELY_NOT:
@@ -493,22 +496,23 @@ class MeanOfRows(Scored):
 
     def _has_proxy(self, measured: Measurements) -> bool:
         rows = measured.predictions
-        return "hit" in self.of_all.statistics and rows.unlabelled is not None and rows.weights is None
+        has_outcome = not self.proxied.keys().isdisjoint(self.of_all.statistics)
+        return has_outcome and rows.unlabelled is not None and rows.weights is None
 
-
-def few_labels(measured: Measurements) -> FewLabels:
-    """Return the outcomes of labelled rows, and the proxy of all rows."""
-    rows, unlabelled = measured.predictions, measured.predictions.unlabelled
-    assert unlabelled is not None
-    name, units = measured.settings.cluster, None
-    if name is not None:
-        units = np.concatenate([slice_names(of.column(name)) for of in (rows, unlabelled)])
-    proxy = _confidence(rows) if rows.proxy is None else rows.proxy.astype(np.float64)
-    return FewLabels(measured.columns["hit"].astype(np.float64), proxy, _confidence(unlabelled), units)
-
-
-def _confidence(rows: Predictions) -> Doubles:
-    return np.concatenate([block.confidence.astype(np.float64) for block in blocks(rows)])
+    def few_labels(self, measured: Measurements) -> FewLabels:
+        """Return the outcomes of labelled rows, and the proxy of all rows."""
+        rows, unlabelled = measured.predictions, measured.predictions.unlabelled
+        assert unlabelled is not None
+        ((outcome, expected),) = self.proxied.items()
+        name, units = measured.settings.cluster, None
+        if name is not None:
+            units = np.concatenate([slice_names(of.column(name)) for of in (rows, unlabelled)])
+        proxy, others = (
+            np.concatenate([expected(block).astype(np.float64) for block in blocks(of)])
+            for of in (rows, unlabelled)
+        )
+        proxy = proxy if rows.proxy is None else rows.proxy.astype(np.float64)
+        return FewLabels(measured.columns[outcome].astype(np.float64), proxy, others, units)
 
 
 def _by_proxy(alone: Estimate, few: FewLabels, settings: Settings, *, misses: bool) -> Estimate:
@@ -834,6 +838,33 @@ class Accuracy(MeanOfRows):
     """
 
     of_all = mean_of("hit", constant=lambda means: 1 - scoring.constant_error_rate(means), is_share=True)
+
+
+@metric(
+    "prevalence", "Prevalence", direction="none", needs_probabilities=False,
+    needs_classes="counts the rows of a class",
+)  # fmt: skip
+class Prevalence(MeanOfRows):
+    """share of the rows of the second of two classes; their probabilities stand for missing labels
+
+    Formula: mean of [label = 1]
+    Misses: it says nothing about the predictions
+    """
+
+    of_all = Score({SECOND: lambda block: block.labels == 1}, itemgetter(SECOND), is_share=True, ends=SHARE)
+    proxied = MappingProxyType({SECOND: lambda block: block.column(1)})
+
+    def score(self, predictions: Predictions, settings: Settings) -> Score:
+        """Return it.
+
+        Raises
+        ------
+        UsageError
+            If there are more classes than two.
+        """
+        if predictions.n_classes != 2:
+            raise UsageError(f"{self} is for two classes; --against-rest CLASS makes two of more")
+        return self.of_all
 
 
 @metric("error_rate", "Error rate", needs_probabilities=False)
