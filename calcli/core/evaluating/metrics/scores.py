@@ -507,12 +507,12 @@ class MeanOfRows(Scored):
         name, units = measured.settings.cluster, None
         if name is not None:
             units = np.concatenate([slice_names(of.column(name)) for of in (rows, unlabelled)])
-        proxy, others = (
+        proxy, expectations = (
             np.concatenate([expected(block).astype(np.float64) for block in blocks(of)])
             for of in (rows, unlabelled)
         )
         proxy = proxy if rows.proxy is None else rows.proxy.astype(np.float64)
-        return FewLabels(measured.columns[outcome].astype(np.float64), proxy, others, units)
+        return FewLabels(measured.columns[outcome].astype(np.float64), proxy, expectations, units)
 
 
 def _by_proxy(alone: Estimate, few: FewLabels, settings: Settings, *, misses: bool) -> Estimate:
