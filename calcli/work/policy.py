@@ -157,7 +157,10 @@ def _first_rule(name: str, estimate: Estimate, slack: Slack) -> str:
         return f"{today}: no limit for {name}, as redraws of these rows set none\n"
     today += f"; sd over redraws {number(slack.sd, digits=apart(slack.sd))}"
     signs = {"lower": {"max": 1}, "higher": {"min": -1}}.get(entry.direction, {"max": 1, "min": -1})
-    limits = {key: rounded_outward(estimate.value, sign * slack.slack) for key, sign in signs.items()}
+    today_at = dict.fromkeys(signs, estimate.value)
+    if (target := entry.target) is not None:  # as far from it as today, on either side
+        today_at = {key: target + sign * abs(estimate.value - target) for key, sign in signs.items()}
+    limits = {key: rounded_outward(today_at[key], sign * slack.slack) for key, sign in signs.items()}
     lowest, greatest = map(float, entry.range.partition(",")[0].split(" to "))
     if not all(lowest < float(limit) < greatest for limit in limits.values()):
         return f"{today}: no limit for {name}, which is never beyond {lowest:g} or {greatest:g}\n"

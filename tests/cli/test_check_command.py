@@ -554,3 +554,20 @@ def test_an_identifier_that_repeats_is_told_unless_it_is_the_cluster(run, tmp_pa
         shown = " ".join(run(*command, tmp_path / "t.csv").out.split())
         assert "id repeats: 300 rows share 100 values" in shown
         assert "id repeats" not in run(*command, tmp_path / "t.csv", "--cluster", "id").out
+
+
+def test_a_gap_may_fall_and_not_grow_on_either_side(run, tmp_path):
+    """A first policy from a file that is off by 20 points passes a calibrated one."""
+    rng = np.random.default_rng(7)
+    prob = rng.beta(2, 3, 3_000)
+    label = (rng.random(3_000) < prob).astype(int)
+    for name, score in {"old": prob + 0.2 * (1 - prob), "new": prob, "far": prob * 0.3}.items():
+        pd.DataFrame({"prob": score, "label": label}).to_csv(tmp_path / f"{name}.csv", index=False)
+    run("check", "--init", tmp_path / "old.csv", "-p", tmp_path / "p.toml")
+    text = (tmp_path / "p.toml").read_text().partition('metric = "mean_gap"\n')[2]
+    high, low = (float(line.partition(" = ")[2]) for line in text.splitlines()[:2])
+    assert low == -high
+    assert "mean_gap at least" in run("check", tmp_path / "far.csv", "-p", tmp_path / "p.toml").out
+    for name, word in (("new", "passed"), ("far", "FAILED")):
+        lines = run("check", tmp_path / f"{name}.csv", "-p", tmp_path / "p.toml").out.splitlines()
+        assert any("mean_gap at least" in line and word in line for line in lines), name
