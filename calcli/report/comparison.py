@@ -43,7 +43,7 @@ from calcli.report.objects import IntervalObject, PowerObject, SystemObject
 from calcli.report.overview import MANY
 from calcli.report.reading import reading_sentences, reading_table
 from calcli.report.shown import Column, Headline, Number, Shown, TextTable, table_of
-from calcli.report.systems import systems_of, systems_table
+from calcli.report.systems import System, systems_table
 
 if TYPE_CHECKING:
     from calcli.report.page import Picture
@@ -240,7 +240,7 @@ class ComparisonReport(Shown):
             return None
         metrics = list(overall.differences[0])
         estimates = [{e.metric.text: e for e in s.estimates.values()} for s in overall.summaries]
-        systems = systems_of(names, estimates)
+        systems = [System(name, [of_file]) for name, of_file in zip(names, estimates, strict=True)]
         table = systems_table(systems, self.title, metrics)
         columns = [
             *table.columns,

@@ -194,6 +194,7 @@ def stata_bytes(table: pa.Table) -> bytes:
                 warnings.simplefilter("ignore")
                 table.to_pandas().to_stata(file, write_index=False)
         except (
+            AttributeError,
             ValueError,
             TypeError,
             NotImplementedError,
