@@ -171,7 +171,7 @@ def status_of(arguments: list[str]) -> int:
             raise
         sentence = _sentence(fault)
         _emit_readings(sentence, arguments)
-        remark(_within(sentence))
+        remark(sentence if len(sentence) <= 4 * ENDS else f"{sentence[: 3 * ENDS]} ... {sentence[-ENDS:]}")
         return WRONG
     finally:
         ON_COMMAND_LINE.reset(token)
@@ -196,11 +196,6 @@ def _needed(command: str) -> Iterable[str]:
         return (command,)
     # help needs none; a misspelled command needs all, for the nearest one, and so does a shell that completes
     return () if command in HELP and COMPLETING not in os.environ else COMMANDS
-
-
-def _within(sentence: str) -> str:
-    """Return a sentence without its middle, where a file has so many names that it is too long."""
-    return sentence if len(sentence) <= 4 * ENDS else f"{sentence[: 3 * ENDS]} ... {sentence[-ENDS:]}"
 
 
 def _sentence(fault: Exception) -> str:

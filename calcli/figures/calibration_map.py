@@ -105,7 +105,16 @@ def calibration_map(results: Mapping[str, CalibrationMap], classes: Sequence[str
             result.before, result.after, color=UNDER, linewidth=1.6, label="after calibration",
             clip_on=result.lens == "class-1",  # axes of log-odds end before 0 and 1
         )  # fmt: skip
-        _circles(axes, result)
+        bins, total = result.bins, result.bins.weight.sum()
+        solid = (bins.count > 0) & ~result.thin
+        for chosen, alpha in ((solid, 1.0), (result.thin, FAINT)):
+            weight = bins.weight[chosen]
+            score = np.clip(bins.score[chosen] / weight, result.before[0], result.before[-1])
+            axes.scatter(
+                score, _inside(bins.outcome[chosen] / weight, result),
+                s=6 + 60 * weight / total, facecolor="none", edgecolor=OVER, linewidth=0.9, clip_on=False,
+                alpha=alpha, label="observed in the data" if chosen is solid else None, zorder=3,
+            )  # fmt: skip
         if result.lens == "class-1":
             log_odds_axes(axes, *_ends(result))
         else:
@@ -122,19 +131,6 @@ def calibration_map(results: Mapping[str, CalibrationMap], classes: Sequence[str
     ]
     figure.legend(handles=handles, loc="outside upper center", ncols=2)
     return figure
-
-
-def _circles(axes: Axes, result: CalibrationMap) -> None:
-    bins, total = result.bins, result.bins.weight.sum()
-    solid = (bins.count > 0) & ~result.thin
-    for chosen, alpha in ((solid, 1.0), (result.thin, FAINT)):
-        weight = bins.weight[chosen]
-        score = np.clip(bins.score[chosen] / weight, result.before[0], result.before[-1])
-        axes.scatter(
-            score, _inside(bins.outcome[chosen] / weight, result),
-            s=6 + 60 * weight / total, facecolor="none", edgecolor=OVER, linewidth=0.9, clip_on=False,
-            alpha=alpha, label="observed in the data" if chosen is solid else None, zorder=3,
-        )  # fmt: skip
 
 
 def _tell(axes: Axes, result: CalibrationMap) -> None:

@@ -197,7 +197,10 @@ def _require_fitting(kind: FigureKind, evaluations: Evaluations, view: View) -> 
     for evaluation in evaluations.values():
         evaluation.predictions.require_probabilities()
     if any(evaluation.predictions.of_answers for evaluation in evaluations.values()):
-        _refuse_classes(kind, view.lens)
+        if kind.needs_classes:
+            raise UsageError(f"the figure {kind.name}: {reason(kind)}")
+        if view.lens not in (LENS, AUTO_LENS):
+            raise UsageError(f"--lens {view.lens}: {no_lens(view.lens)}")
     refuse_more_systems([kind], len(evaluations))
     if kind.of_two:
         _refuse_more_classes(kind, evaluations)
@@ -205,14 +208,6 @@ def _require_fitting(kind: FigureKind, evaluations: Evaluations, view: View) -> 
         raise UsageError(f"the figure {kind.name} shows all rows; leave out region={view.region}")
     if kind.chance == "only" and not are_independent(evaluations):
         raise UsageError(f"the figure {kind.name} shows what chance explains and needs {INDEPENDENT}")
-
-
-def _refuse_classes(kind: FigureKind, lens: str) -> None:
-    """Raise a UsageError if a figure needs classes, and the predictions are answers."""
-    if kind.needs_classes:
-        raise UsageError(f"the figure {kind.name}: {reason(kind)}")
-    if lens not in (LENS, AUTO_LENS):
-        raise UsageError(f"--lens {lens}: {no_lens(lens)}")
 
 
 def _refuse_more_classes(kind: FigureKind, evaluations: Evaluations) -> None:

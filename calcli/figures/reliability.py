@@ -106,7 +106,8 @@ def caption(results: Mapping[str, Reliability], draws: int, seed: int, classes: 
 def binning_words(result: Reliability) -> str:
     """Return the number of bins and their kind."""
     bins, region = len(result.bins.count), result.binned.metric.region
-    kind, where = _binning(result), "" if region == "all" else f" in {region}"
+    binning = str(result.binned.metric.arguments["binning"])
+    kind, where = "explicit" if "/" in binning else binning, "" if region == "all" else f" in {region}"
     if kind == "explicit" and where:
         kind = ""
     return " ".join(filter(None, (f"{bins:,}", kind, f"bin{'s' * (bins > 1)}{where}")))
@@ -308,11 +309,6 @@ def _error(name: str, error: Error, separator: str) -> str:
         return f"{name} {number(error.value)}"
     value = number(error.value, digits=apart(null.sd))
     return f"{name} {value}{separator}if calibrated {plus_minus(null.mean, null.sd)}"
-
-
-def _binning(result: Reliability) -> str:
-    binning = str(result.binned.metric.arguments["binning"])
-    return "explicit" if "/" in binning else binning
 
 
 def _distribution(

@@ -558,7 +558,10 @@ def _scores(result: Result) -> TextTable:
     notes += without_interval(estimates.values())
     names = [name for name in BESIDE if any(name in estimate.parts for estimate in estimates.values())]
     notes += [BESIDE[name] for name in names]
-    notes += _prior_odds(estimates, result)
+    odds = [estimate.parts["prior_odds"] for estimate in estimates.values() if "prior_odds" in estimate.parts]
+    whose = "of --shift-to-priors" if result.settings.shift_to_priors else "of the labels"
+    second = result.input.class_names[-1]
+    notes += [f"cllr: the prior odds of {second} are {number(odds[0])}, those {whose}."] if odds else []
     cells: dict[Column, Callable[[Estimate], str]] = {
         Column(interval_head(estimates.values())): ends,
         **{Column(name): partial(_part, name) for name in names},
@@ -570,13 +573,6 @@ def _scores(result: Result) -> TextTable:
 
 def _part(name: str, estimate: Estimate) -> str:
     return number(estimate.parts[name]) if name in estimate.parts else ""
-
-
-def _prior_odds(estimates: Mapping[str, Estimate], result: Result) -> list[str]:
-    odds = [estimate.parts["prior_odds"] for estimate in estimates.values() if "prior_odds" in estimate.parts]
-    whose = "of --shift-to-priors" if result.settings.shift_to_priors else "of the labels"
-    second = result.input.class_names[-1]
-    return [f"cllr: the prior odds of {second} are {number(odds[0])}, those {whose}."] if odds else []
 
 
 def _errors(result: Result) -> TextTable:

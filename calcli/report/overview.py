@@ -223,10 +223,11 @@ def comparison_tables(results: Sequence[Result], names: Sequence[str]) -> list[T
     """
     estimates = [estimate for result in results for estimate in result.metrics.values()]
     reads = [result.input for result in results]
+    every = dict.fromkeys(costs for result in results for costs in result.decisions)
     tables = [
         _input_table(results, names),
         _by_metric(results, names, False, of_class(SCORES, reads), half_width(estimates)),
-        *decisions_side_by_side(results, names),
+        *[_abreast(costs, results, names) for costs in every],
         _by_metric(results, names, True, of_class(DIAGNOSIS, reads), error_notes(estimates, TESTED)),
     ]
     return [table for table in tables if len(table.columns) > 1]
@@ -291,12 +292,6 @@ def decision_table(
         notes.append(f"{second} is decided where the probability of {classes[1]} is above {threshold:.4g}.")
     heads = ["rows", "share", "mean cost", *(f"of {name}" for name in listed)]
     return TextTable(_title(name), (Column("decision", "left"), *map(Column, heads)), rows, tuple(notes))
-
-
-def decisions_side_by_side(results: Sequence[Result], names: Sequence[str]) -> list[TextTable]:
-    """Return for each of the costs the share of every decision, a row for each result."""
-    every = dict.fromkeys(costs for result in results for costs in result.decisions)
-    return [_abreast(costs, results, names) for costs in every]
 
 
 def _abreast(costs: str, results: Sequence[Result], names: Sequence[str]) -> TextTable:

@@ -42,16 +42,11 @@ def terminal_text(tables: Sequence[TextTable], width: int | None = None, color: 
     for number, table in enumerate(tables):
         if number:
             console.print()
-        _show(_plain(table), console)
+        columns = tuple(replace(column, head=plain(column.head)) for column in table.columns)
+        rows = tuple(tuple(map(plain, row)) for row in table.rows)
+        notes = tuple(plain(spelled(note)) for note in table.notes)
+        _show(replace(table, title=plain(table.title), columns=columns, rows=rows, notes=notes), console)
     return "".join(line.rstrip() + "\n" for line in text.getvalue().splitlines())
-
-
-def _plain(table: TextTable) -> TextTable:
-    """Make visible what names from files would do to a terminal."""
-    columns = tuple(replace(column, head=plain(column.head)) for column in table.columns)
-    rows = tuple(tuple(map(plain, row)) for row in table.rows)
-    notes = tuple(plain(spelled(note)) for note in table.notes)
-    return replace(table, title=plain(table.title), columns=columns, rows=rows, notes=notes)
 
 
 def _show(table: TextTable, console: Console) -> None:

@@ -71,7 +71,16 @@ def apply_file(
     threshold = None
     if calibrator is not None and is_threshold(path_of(calibrator)):
         threshold = load_threshold(calibrator)
-        _refuse_changes(kind, priors, trained_at, decide, options)
+        changes = {
+            "--as": kind != "probs",
+            "--shift-to-priors": priors,
+            "--trained-at": trained_at,
+            "--decide": decide,
+            "--against-rest": options.against_rest,
+        }
+        for option, value in changes.items():
+            if value:
+                raise UsageError(f"a threshold leaves scores as they are; leave out {option}")
     record = None if calibrator is None or threshold else load_calibrator(calibrator)
     with naming("--shift-to-priors"):
         new = None if priors is None else read_priors(priors)
@@ -96,19 +105,3 @@ def _refuse_in_place(file: str, output: str) -> None:
             f"-o {output} is the input, and {reason} that it was recalibrated: applied again, it would be "
             "recalibrated twice; name another file, or say --in-place"
         )
-
-
-def _refuse_changes(
-    kind: Kind, priors: str | None, trained_at: str | None, decide: str | None, options: ReadOptions
-) -> None:
-    """Raise a UsageError for options that would change scores, which a threshold leaves as they are."""
-    changes = {
-        "--as": kind != "probs",
-        "--shift-to-priors": priors,
-        "--trained-at": trained_at,
-        "--decide": decide,
-        "--against-rest": options.against_rest,
-    }
-    for option, value in changes.items():
-        if value:
-            raise UsageError(f"a threshold leaves scores as they are; leave out {option}")

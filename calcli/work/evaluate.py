@@ -216,22 +216,17 @@ def evaluated(
     figures: bool = False,
 ) -> Evaluation:
     """Return the evaluation of all rows, with its slices and, if it is drawn, the needs of figures."""
-    _refuse_rows(predictions, settings)
+    if settings.test and not predictions.has_rows:
+        path = predictions.provenance.path
+        raise UsageError(
+            f"--test: tests of classes draw labels for rows, and {path} is a state, which keeps sums"
+        )
     standard = find_figures(standard_names(predictions.n_classes)) if figures else ()
     extra_lenses = extra_lenses_of(standard, predictions, AUTO_LENS, settings)
     evaluation = evaluate_predictions(predictions, settings, watch, calibration, extra_lenses)
     evaluation = with_note_if_same(evaluation, calibration)
     evaluation.slices.update(slices_of(predictions, by, evaluation.summary, calibration))
     return evaluation
-
-
-def _refuse_rows(predictions: Predictions, settings: Settings) -> None:
-    """Raise a UsageError if a state is asked for what needs rows."""
-    if settings.test and not predictions.has_rows:
-        path = predictions.provenance.path
-        raise UsageError(
-            f"--test: tests of classes draw labels for rows, and {path} is a state, which keeps sums"
-        )
 
 
 def results_of(evaluation: Evaluation) -> list[Result]:

@@ -92,7 +92,12 @@ class Fitted(FitReport):
         if not is_predictions and sorted(column_names(data)) == sorted(fitted.provenance.taken):
             return self.calibrator.predict_proba(data)
         predictions = predictions_of(data, None, {})
-        _require_characters(predictions, fitted)
+        origin = predictions.provenance
+        if fitted.provenance.per_character and origin.read_as == HARNESS.name and not origin.per_character:
+            raise InputError(
+                f"{origin.path} has log-likelihoods as they are, but those of the fit were divided by the "
+                "characters of their options; give read(..., --per-character)"
+            )
         if not fitted.of_answers:
             require_classes(predictions, fitted.classes, fitted.provenance.path)
         record = record_of_fit(self.fit)
@@ -325,16 +330,6 @@ def _write_cross_validated(fit: Fit, file: str, target: str, options: ReadOption
         return written.notes
     note = f"{target} has the first of {dealt} deals of the folds; the metrics are the mean over all of them"
     return (*written.notes, note)
-
-
-def _require_characters(predictions: Predictions, fitted: Predictions) -> None:
-    """Raise an InputError for plain log-likelihoods where the fit used divided ones."""
-    origin = predictions.provenance
-    if fitted.provenance.per_character and origin.read_as == HARNESS.name and not origin.per_character:
-        raise InputError(
-            f"{origin.path} has log-likelihoods as they are, but those of the fit were divided by the "
-            "characters of their options; give read(..., --per-character)"
-        )
 
 
 def calibrator_text(fit: Fit) -> str:

@@ -181,7 +181,8 @@ def plot_files(
     view = View(
         drawing.lens, by=drawing.by, draws=settings.draws, metrics=settings.metrics, calibrators=calibrators
     )
-    kinds = _kinds(drawing)
+    extra = [*(["slices"] if drawing.by else []), *(["calibration-map"] if drawing.calibrators else [])]
+    kinds = find_figures([*drawing.figures, *extra])
     _refuse_unshown(kinds, files, drawing)
     if output is None and (data or not html):
         raise UsageError("say where to write the figures: -o DIR, or --html FILE without --data")
@@ -222,18 +223,6 @@ def _asked_for(settings: Settings, drawing: PlotSettings) -> Settings:
             checked_region(name, options["region"])
         refuse_binning([FIGURES[name]], options.get("binning", AUTO))
     return _tested(settings) if epochs.get("p_values") else settings
-
-
-def _kinds(drawing: PlotSettings) -> list[FigureKind]:
-    """Return the requested figures, one way or another.
-
-    Raises
-    ------
-    UsageError
-        If one is unknown.
-    """
-    extra = [*(["slices"] if drawing.by else []), *(["calibration-map"] if drawing.calibrators else [])]
-    return find_figures([*drawing.figures, *extra])
 
 
 def _needed(kinds: Sequence[FigureKind], settings: Settings, predictions: Predictions) -> Settings:

@@ -377,7 +377,15 @@ class Estimator(ABC):
         columns, names = numbered_labels(true, width, classes_known)
         if order is not None:
             table, heads = table[:, order], tuple(heads[k] for k in order if k < len(heads))
-        self._learn_from(start, table, columns, checked_weights(sample_weight, rows))
+        try:
+            self.learn(table, columns, checked_weights(sample_weight, rows), start)
+        except (LookupError, TypeError, ValueError, ArithmeticError) as error:
+            if start is None:
+                raise
+            raise UsageError(
+                f"start is not the parameters of a {type(self).__name__} of {table.shape[1]} classes; "
+                "expected those of a fit to similar data"
+            ) from error
         self.notes += self.order_notes(width)
         self.classes_, self.columns_, self.reordered_, self.turned_ = names, heads, order is not None, False
         return self
@@ -401,24 +409,6 @@ class Estimator(ABC):
         self.scores_are, self.classes_ = scores_are, named_classes(classes)
         self.columns_, self.reordered_, self.turned_ = tuple(columns), reordered, turned
         self._refuse_kinds()
-
-    def _learn_from(
-        self,
-        start: Parameters | None,
-        scores: Array,
-        labels: NDArray[np.integer[Any]],
-        weights: Array | None,
-    ) -> None:
-        """Call `learn`; what a start leads to that no fit gives is its fault."""
-        try:
-            self.learn(scores, labels, weights, start)
-        except (LookupError, TypeError, ValueError, ArithmeticError) as error:
-            if start is None:
-                raise
-            raise UsageError(
-                f"start is not the parameters of a {type(self).__name__} of {scores.shape[1]} classes; "
-                "expected those of a fit to similar data"
-            ) from error
 
     @abstractmethod
     def learn(

@@ -72,7 +72,9 @@ def recalibrated(
         return rescaled(log_probs, members, before, after)
     beyond, limit = _limits(log_probs, after, ranks)
     if beyond.any():
-        log_complement = np.where(beyond, _log_one_less(limit), after.log_complement)
+        with np.errstate(divide="ignore"):
+            complement: Floats = np.log1p(-np.exp(limit))
+        log_complement = np.where(beyond, complement, after.log_complement)
         after = Event(np.where(beyond, limit, after.log_prob), lambda: log_complement)
     return ranked(log_probs, members, before, after, ranks)
 
@@ -108,12 +110,6 @@ def _limits(log_probs: Floats, event: Event, ranks: Ranks) -> tuple[Bools, Float
     share = np.divide(behind, total, out=np.zeros(len(total)), where=total > 0)
     limit = np.log((1 - share) / (last - share))
     return event.log_prob > limit, limit
-
-
-def _log_one_less(log_prob: Floats) -> Floats:
-    with np.errstate(divide="ignore"):
-        complement: Floats = np.log1p(-np.exp(log_prob))
-    return complement
 
 
 def ranked(
@@ -344,7 +340,13 @@ class OneDimensional(Calibrator):
         self.several = classes > 2 and self.lens_of(classes) in (CLASS_WISE, TOP_WISE)
         absent = np.flatnonzero(np.bincount(labels, minlength=classes) == 0)
         maps = self.fit_maps(self._problems(log_probs, labels), weights)
-        self.parameters = self._packed(maps, classes)
+        packed: dict[str, Parameter] = {CLASSES: classes}
+        for key in maps[0]:
+            join = np.concatenate if key in self.tables else np.stack
+            packed[key] = join([map_[key] for map_ in maps])
+        if self.tables:
+            packed[SIZES] = np.array([len(map_[self.tables[0]]) for map_ in maps])
+        self.parameters = packed
         self.notes = [
             text if len(maps) == 1 else f"{times} of {len(maps)} classes: {text}"
             for text, times in Counter(self.notes).items()
@@ -443,15 +445,6 @@ class OneDimensional(Calibrator):
         if kind not in (TOP, WITHIN_TOP):
             return None
         return Ranks(number - 1 if kind == TOP else 0, number)
-
-    def _packed(self, maps: list[MapParameters], classes: int) -> dict[str, Parameter]:
-        packed: dict[str, Parameter] = {CLASSES: classes}
-        for key in maps[0]:
-            join = np.concatenate if key in self.tables else np.stack
-            packed[key] = join([map_[key] for map_ in maps])
-        if self.tables:
-            packed[SIZES] = np.array([len(map_[self.tables[0]]) for map_ in maps])
-        return packed
 
     def _unpacked(self, classes: int) -> list[MapParameters]:
         fitted = int(self.learned(CLASSES))

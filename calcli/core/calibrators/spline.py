@@ -13,7 +13,7 @@ from calcli.core.calibrators.onevsrest import ACTS_ON, CLASS_WISE, MapParameters
 from calcli.core.data.arrays import Array, Doubles
 from calcli.core.language.entries import arg, method, written
 from calcli.core.language.errors import UsageError
-from calcli.core.problems.problem import Problem, ordered_problem
+from calcli.core.problems.problem import ordered_problem
 
 Runout = Literal["natural", "quadratic", "cubic"]
 Target = Literal["difference", "cumulative"]
@@ -101,7 +101,9 @@ class Spline(OneDimensional):
         """Return calibrated `values` at some `scores`, between which the map is linear."""
         problem = ordered_problem(event.prob, outcome, weight)
         scores = problem.score[problem.is_run_end].astype(np.float64)
-        share = _cumulative_share(problem)
+        weights = np.ones(len(problem.score)) if problem.weights is None else problem.weights
+        cumulative = np.cumsum(weights, dtype=np.float64)[problem.is_run_end]
+        share = np.append(0, cumulative / cumulative[-1])
         gap = np.append(0, problem.cumulative_gap())
         grows = np.diff(share) > 0  # not by rows whose weight is nothing beside that of all
         grid = np.linspace(0, 1, GRID + 1)
@@ -155,13 +157,6 @@ def _least_squares(knots: tuple[float, ...], runout: Runout) -> Doubles:
 def even_knots(number: int) -> tuple[float, ...]:
     """Return so many knots, evenly spaced from 0 to 1."""
     return tuple(np.linspace(0, 1, number).tolist())
-
-
-def _cumulative_share(problem: Problem) -> Doubles:
-    """Return 0 and the share of rows up to the end of each run of equal scores, ending with 1."""
-    weights = np.ones(len(problem.score)) if problem.weights is None else problem.weights
-    cumulative = np.cumsum(weights, dtype=np.float64)[problem.is_run_end]
-    return np.append(0, cumulative / cumulative[-1])
 
 
 def spline_basis(t: Doubles, knots: tuple[float, ...], runout: Runout) -> Doubles:

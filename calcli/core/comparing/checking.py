@@ -155,7 +155,14 @@ class Against:
             if unlike := unlike_setting(reference.settings, reference.classes, policy, reference.path):
                 raise InputError(unlike)
             if policy.compares:
-                _require_same_use_of_weights(reference, predictions)
+                weighted = predictions.weights is not None
+                if reference.weighted is not None and reference.weighted != weighted:
+                    use, path = ("without weights", "with weights"), predictions.provenance.path
+                    raise InputError(
+                        f"{reference.path} is a report of rows {use[reference.weighted]}, and {path} was "
+                        f"read {use[weighted]}: their results are not comparable; use --weights for "
+                        "both or for neither"
+                    )
             return Baseline(reference, predictions, paired=False, tost=how.tost)
         systems = reference, predictions
         by = [name for name in policy.columns if all(may_slice(system_, name) for system_ in systems)]
@@ -163,16 +170,6 @@ class Against:
         paired = pair(as_states(systems, policy.evaluation_settings, how.key, by), how, keep=sorted(columns))
         then, second = paired.systems
         return Baseline(then, second, paired.paired, paired.unlike, paired.unmatched, how.tost)
-
-
-def _require_same_use_of_weights(report: StoredReport, predictions: Predictions) -> None:
-    weighted = predictions.weights is not None
-    if report.weighted is not None and report.weighted != weighted:
-        use, path = ("without weights", "with weights"), predictions.provenance.path
-        raise InputError(
-            f"{report.path} is a report of rows {use[report.weighted]}, and {path} was read {use[weighted]}: "
-            "their results are not comparable; use --weights for both or for neither"
-        )
 
 
 def unlike_setting(stored: Mapping[str, Any], classes: tuple[str, ...], policy: Policy, path: str) -> str:
@@ -220,16 +217,11 @@ def _differences(
         unlike += [name] * (matters and then[name] != current[name])
     for name in NAMED:
         stored, wanted = _by_name(then[name]), _by_name(current[name])
-        names = set(stored) & set(wanted) & _names(metrics)
+        texts = [text for metric in metrics for text in (str(metric), *map(str, metric.arguments.values()))]
+        names = set(stored) & set(wanted) & {word for text in texts for word in SEPARATORS.split(text)}
         unlike += [name] * any(stored[name_] != wanted[name_] for name_ in names)
     settings = declared(Settings)
     yield from (f"--{settings[name].key.replace('_', '-')}" for name in unlike)
-
-
-def _names(metrics: list[Measure]) -> set[str]:
-    """Return all words of metric expressions, among them names defined elsewhere."""
-    texts = [text for metric in metrics for text in (str(metric), *map(str, metric.arguments.values()))]
-    return {word for text in texts for word in SEPARATORS.split(text)}
 
 
 def _by_name(defined: Any) -> Mapping[str, Any]:
@@ -281,7 +273,11 @@ def check(predictions: Predictions, policy: Policy, baseline: Baseline | None = 
     """
     cluster = clusters_of(predictions, policy.settings.cluster)
     policy = replace(policy, settings=replace(policy.settings, cluster=cluster))
-    _require_clusters(predictions, cluster, baseline)
+    for rows in (predictions, baseline.reference if baseline else None):
+        if isinstance(rows, Predictions):
+            rows.require_named_class()
+        if isinstance(rows, Predictions) and cluster in rows.columns:
+            require_clusters(rows, cluster)
     read = len(predictions.provenance.notes)
     predictions, baseline = _counted(predictions, baseline)
     left_out = tuple(f"{note}." for note in predictions.provenance.notes[read:])
@@ -312,18 +308,6 @@ def check(predictions: Predictions, policy: Policy, baseline: Baseline | None = 
         warnings=unused,
         reading=predictions.reading(policy.settings.cluster),
     )
-
-
-def _require_clusters(predictions: Predictions, column: str | None, baseline: Baseline | None) -> None:
-    """Raise an InputError if a row that is judged, or compared with, has no cluster, or no known class.
-
-    If there is no such column at all, it is for the rules to say that they cannot be judged.
-    """
-    for rows in (predictions, baseline.reference if baseline else None):
-        if isinstance(rows, Predictions):
-            rows.require_named_class()
-        if isinstance(rows, Predictions) and column in rows.columns:
-            require_clusters(rows, column)
 
 
 def _counted(predictions: Predictions, baseline: Baseline | None) -> tuple[Predictions, Baseline | None]:

@@ -43,7 +43,14 @@ def problem_of(evaluation: Evaluation, lens: str, region: str = "all") -> Proble
     """
     path = evaluation.predictions.provenance.path
     if lens not in evaluation.problems:  # where other figures find it as well
-        evaluation.problems[lens] = _induced(evaluation, lens)
+        rows, settings = evaluation.predictions, evaluation.settings
+        need = through(lens, rows, settings)
+        if isinstance(need, Vectors):
+            raise UsageError(
+                f"the lens {lens} has several outcomes; expected one score, as of top-1, class-0 or two "
+                "groups of classes; for three outcomes there is the figure simplex"
+            )
+        evaluation.problems[lens] = Measurements.of(rows, settings, [need]).problem(lens)
     problem = evaluation.problems[lens]
     if not problem.total_weight:
         raise UsageError(f"--lens {lens}: no row of {path} has such a score")
@@ -74,17 +81,6 @@ def _vectors(evaluation: Evaluation, lens: str) -> VectorProblem:
     if isinstance(need, Scores):
         raise UsageError(f"the lens {lens} has one outcome")
     return Measurements.of(rows, settings, [need]).vector_problem(lens)
-
-
-def _induced(evaluation: Evaluation, lens: str) -> Problem:
-    rows, settings = evaluation.predictions, evaluation.settings
-    need = through(lens, rows, settings)
-    if isinstance(need, Vectors):
-        raise UsageError(
-            f"the lens {lens} has several outcomes; expected one score, as of top-1, class-0 or two groups "
-            "of classes; for three outcomes there is the figure simplex"
-        )
-    return Measurements.of(rows, settings, [need]).problem(lens)
 
 
 def usual_lens(every: Iterable[Predictions]) -> str:

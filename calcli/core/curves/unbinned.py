@@ -77,7 +77,8 @@ def cumulative(problem: Problem, lens: str = "top-1", knots: int = KNOTS) -> Cum
     the one where the sums differ most and the scores of many rows. Rows of equal scores have one slope, given
     where they begin and where they end.
     """
-    ends, rows = problem.run_ends, _rows_of_runs(problem)
+    counts = np.ones(len(problem.score)) if problem.counts is None else problem.counts.astype(np.float64)
+    ends, rows = problem.run_ends, np.diff(_sums_at(counts, problem.run_ends))
     gap = problem.cumulative_gap()
     widest = int(np.abs(gap).argmax())
     many = np.flatnonzero(rows * POINTS > problem.n_rows)
@@ -102,12 +103,6 @@ def cumulative(problem: Problem, lens: str = "top-1", knots: int = KNOTS) -> Cum
         int(np.searchsorted(sums, np.searchsorted(cuts, widest) + 1)),
         float(abs(gap[widest])),
     )
-
-
-def _rows_of_runs(problem: Problem) -> Doubles:
-    """Return how many rows each run of equal scores has."""
-    counts = np.ones(len(problem.score)) if problem.counts is None else problem.counts.astype(np.float64)
-    return np.diff(_sums_at(counts, problem.run_ends))
 
 
 def ks_if_calibrated(problem: Problem, draws: int, seed: int) -> Null | None:

@@ -81,7 +81,11 @@ def outcome_sums(
         if problem.counts is not None:
             sums.append(_of_entries(problem, problem.counts, cuts, draws, rng))
         else:
-            sums.append(_of_cells(problem, cuts, draws, rng))
+            # scores of such a run differ so little that a binomial with their mean has the same variance
+            fine = distinct(np.concatenate([cuts, _even_cuts(len(problem.score))]))
+            count = np.diff(fine)
+            mean = np.clip(segment_sums(problem.score, fine) / count, 0, 1)
+            sums.append(_binomial_sums(count, mean, np.searchsorted(fine, cuts), draws, rng))
     return sums
 
 
@@ -101,19 +105,6 @@ def _of_rows(
         for drawn_sums, cuts in zip(sums, cut_sets, strict=True):
             drawn_sums[batch] = segment_sums(outcomes, cuts)
     return sums
-
-
-def _of_cells(
-    problem: Problem, cuts: NDArray[np.intp], draws: int, rng: np.random.Generator
-) -> NDArray[np.float64]:
-    """Draw the outcomes of runs of rows together.
-
-    Their scores differ so little that a binomial with their mean has the same variance.
-    """
-    fine = distinct(np.concatenate([cuts, _even_cuts(len(problem.score))]))
-    count = np.diff(fine)
-    mean = np.clip(segment_sums(problem.score, fine) / count, 0, 1)
-    return _binomial_sums(count, mean, np.searchsorted(fine, cuts), draws, rng)
 
 
 def _of_entries(

@@ -83,7 +83,8 @@ def _crossing(rate: float, sizes: Positions) -> float:
     kernels: dict[int, Doubles] = {}
     for size in sizes.tolist():
         if (gap := size - seen) not in kernels:
-            kernels[gap] = _densities(rate, gap)
+            steps = np.log((gap - np.arange(gap)) / np.arange(1, gap + 1) * (rate / (1 - rate)))
+            kernels[gap] = np.exp(np.concatenate([[0.0], np.cumsum(steps)]) + gap * math.log1p(-rate))
         still_open, seen = np.convolve(still_open, kernels[gap]), size
         accepted += still_open[0]  # the number of errors that is accepted from here on
         still_open = still_open[1:]
@@ -91,12 +92,6 @@ def _crossing(rate: float, sizes: Positions) -> float:
         accepted += still_open[last:].sum()
         still_open = still_open[:last]
     return float(accepted)
-
-
-def _densities(rate: float, rows: int) -> Doubles:
-    """Return (rows + 1,) the binomial probabilities of each number of errors."""
-    steps = np.log((rows - np.arange(rows)) / np.arange(1, rows + 1) * (rate / (1 - rate)))
-    return np.exp(np.concatenate([[0.0], np.cumsum(steps)]) + rows * math.log1p(-rate))
 
 
 def _log_density(rate: float, rows: Positions, errors: Positions) -> Doubles:

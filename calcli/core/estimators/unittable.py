@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping
 from functools import cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Array, Doubles, Floats, batches, label_sums
 from calcli.core.data.units import Units
@@ -94,7 +93,12 @@ class UnitTable:
                 values = np.where(infinite, 0, values)
                 is_infinite = weights is None or bool(weights[infinite].any())
             if priors is not None or name == class_mean:
-                values = _centred(values, labels, weights, n_classes)
+                # the mean of every class moves to that of all rows: without a unit classes do not have their
+                # priors, but the mean is then to first order the one with the classes weighted back to them
+                weight = label_sums(labels, weights, n_classes)
+                sums = np.bincount(labels, values if weights is None else weights * values, n_classes)
+                means = np.divide(sums, weight, out=np.zeros(n_classes), where=weight > 0)
+                values = values - means[labels] + sums.sum() / weight.sum()
             return units.sums(values, weights), is_infinite
 
         def classes() -> Array:
@@ -202,15 +206,3 @@ class UnitTable:
         if classes.ndim == 2:
             return of_unit @ classes
         return np.asarray(np.bincount(classes, of_unit * self._weight, len(self._frequency)), np.float64)
-
-
-def _centred(values: Array, labels: Array, weights: Floats | None, n_classes: int) -> NDArray[np.float64]:
-    """Move the mean of every class to the mean of all rows.
-
-    The overall mean stays. Without a unit the classes do not have their priors; with these values that does
-    not matter: their mean is, to first order, the one with the classes weighted back to their priors.
-    """
-    weight = label_sums(labels, weights, n_classes)
-    sums = np.bincount(labels, values if weights is None else weights * values, n_classes)
-    means = np.divide(sums, weight, out=np.zeros(n_classes), where=weight > 0)
-    return values - means[labels] + sums.sum() / weight.sum()

@@ -303,7 +303,14 @@ def _value(owner: str, argument: Argument, text: str, defaults: Mapping[str, Any
     if argument.nested:
         text = _called(text, argument.choices)
         if argument.holds(text):
-            return _nested(text, defaults)
+            name = text.partition("/")[0]
+            if name in METRICS:
+                return parse_metric(_colons(text), defaults).nested
+            if name in METHODS:
+                return nested_method(text).nested
+            if name != text:
+                raise UsageError(f"{name} takes no settings; leave out {text.removeprefix(name)!r}")
+            return name
     try:
         return argument.read(text)
     except ValueError:
@@ -317,18 +324,6 @@ def _called(text: str, choices: Sequence[str]) -> str:
     entries = [entry for group in (METRICS, METHODS) for name, entry in group.items() if name in choices]
     expression = word if word in choices else meant(word, entries)
     return "/".join([expression.replace(":", "/"), *arguments])
-
-
-def _nested(text: str, defaults: Mapping[str, Any]) -> str:
-    """Return a score or a method as it stands in an argument of a metric, checked."""
-    name = text.partition("/")[0]
-    if name in METRICS:
-        return parse_metric(_colons(text), defaults).nested
-    if name in METHODS:
-        return nested_method(text).nested
-    if name != text:
-        raise UsageError(f"{name} takes no settings; leave out {text.removeprefix(name)!r}")
-    return name
 
 
 def nested_method(text: str) -> MethodExpression:

@@ -396,7 +396,9 @@ def find_lens(name: str, n_classes: int, groups: Groups | None = None) -> Lens |
     if kind == "class" and 0 <= number < n_classes:
         return _score_lens(name, lambda block: block.column(number), lambda block: block.labels == number)
     if kind == "predicted" and 0 <= number < n_classes:
-        return _predicted(name, number)
+        condition = f"{name} given"
+        predicted = {condition: lambda block: block.largest(1)[0][:, 0] == number}
+        return Lens(name, _TOP.score, _TOP.outcome, _TOP.statistics | predicted, condition)
     if kind == "top" and 1 <= number <= n_classes:
         return _score_lens(
             name,
@@ -432,13 +434,6 @@ def _nearest_lens(name: str, groups: Iterable[str]) -> str:
 
 
 _TOP = Lens("top-1", "confidence", "hit", {key: ROW_STATISTICS[key] for key in ("confidence", "hit")})
-
-
-def _predicted(name: str, number: int) -> Lens:
-    """Return the lens on the confidence of rows with one predicted class."""
-    condition = f"{name} given"
-    predicted = {condition: lambda block: block.largest(1)[0][:, 0] == number}
-    return Lens(name, _TOP.score, _TOP.outcome, _TOP.statistics | predicted, condition)
 
 
 def _two_groups(name: str, groups: Sequence[Sequence[int]]) -> Lens:

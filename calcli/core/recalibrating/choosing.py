@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from calcli.core.calibrators.base import Calibrator, make
+from calcli.core.calibrators.base import make
 from calcli.core.calibrators.crossvalidation import (
     LabeledScores,
     PairedDifference,
@@ -61,10 +61,6 @@ def candidates_for(classes: int, rows: int, *, raw: bool = False, quick: bool = 
         names += OF_FEW
     if classes > MOST_CLASSES:
         return [*names, POOL]
-    return [*names, *_structured(classes), POOL]
-
-
-def _structured(classes: int) -> list[str]:
     form = "structured:base={}:penalties={:g}"
     penalties = (1, 0.1) if classes < MANY_CLASSES else (WITH_MATRIX,)
     bases = BASES if classes < MANY_CLASSES else BASES[:2]
@@ -72,7 +68,7 @@ def _structured(classes: int) -> list[str]:
     if classes > 2:  # with two, the diagonal can do all that a matrix can
         matrices = [form.format(base, WITH_MATRIX) for base in bases]
         methods += [f"{matrix}:off_diagonal_penalties={off:g}" for off in OFF_DIAGONAL for matrix in matrices]
-    return methods
+    return [*names, *methods, POOL]
 
 
 def freedom(method: MethodExpression) -> tuple[float, ...]:
@@ -166,7 +162,11 @@ def fitted(dealt: Dealt, fit: OneFit) -> Fitted:
     rows, fold = dealt.rows, dealt.folds[fit.repeat]
     training = rows.take(fold != fit.fold)
     calibrator = make(dealt.settings.wrapped(parse_method(fit.method)))
-    _make_rough(calibrator)
+    inner = calibrator
+    while "calibrator" in (settings := inner.get_params()):
+        inner = settings["calibrator"]
+    if isinstance(inner, Structured):
+        inner.rough = True
     try:
         calibrator.learn(training.scores, training.labels, training.weights, fit.start)
         out = np.flatnonzero(fold == fit.fold)
@@ -295,15 +295,6 @@ class Trials:
         of_rows = None if rows.weights is None else rows.weights[at]
         log_probs = [probs[places] for _, _, probs in members]
         return pool_weights(log_probs, rows.labels[at], of_rows, self.dealt.settings.score)
-
-
-def _make_rough(calibrator: Calibrator) -> None:
-    """Let a structured calibrator be fitted in single precision, also within others."""
-    inner = calibrator
-    while "calibrator" in (settings := inner.get_params()):
-        inner = settings["calibrator"]
-    if isinstance(inner, Structured):
-        inner.rough = True
 
 
 FEW_ROWS = 1000  # below, the folds are dealt several times

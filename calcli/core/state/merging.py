@@ -43,32 +43,33 @@ def merged(states: Iterable[State], summed: Summed) -> State:
     union, heads, reference = _Union(summed), dict[str, Head](), None
     for state in states:
         reference = reference or state
-        _require_alike(state, reference)
+        for field, called in MUST_AGREE.items():
+            mine, theirs = getattr(reference.head, field), getattr(state.head, field)
+            if mine != theirs:
+                raise InputError(
+                    f"the states of {state.parts[0].name} and {reference.parts[0].name} have different "
+                    f"{called}: {_said(theirs)} and {_said(mine)}; expected states that were made alike"
+                )
         heads[state.parts[0].digest] = state.head
         union.add(state)
     if reference is None:
         raise UsageError("there is no state to merge; give one or more")
     union_state = _in_order(union.state, heads)
-    _refuse_same_rows(union_state)
-    return union_state
-
-
-def _refuse_same_rows(state: State) -> None:
-    """Raise an InputError if parts of a merged state have rows in common, as far as can be told."""
-    by_digest, key, sample = dict[str, Part](), state.head.key, state.body.sample
-    for part in state.parts:
+    by_digest, key, sample = dict[str, Part](), union_state.head.key, union_state.body.sample
+    for part in union_state.parts:
         if (twin := by_digest.get(part.digest)) is not None:
             raise InputError(
                 f"{part.name} and {twin.name} have the same {part.rows:,} rows; expected states of "
                 "different rows"
             )
         by_digest[part.digest] = part
-    rows = state.rows or (sample and sample.rows)
+    rows = union_state.rows or (sample and sample.rows)
     if key and rows and (common := len(rows.ids) - len(np.unique(rows.ids))):
-        names = some([part.name for part in state.parts])
+        names = some([part.name for part in union_state.parts])
         raise InputError(
             f"{names} have {counted(common, 'value')} of {key} in common; expected different rows"
         )
+    return union_state
 
 
 def as_slice(state: State, name: str) -> State:
@@ -165,16 +166,6 @@ def _in_order(state: State, heads: Mapping[str, Head]) -> State:
 def _ascending(values: Iterable[str]) -> list[str]:
     ascending = np.array(sorted(values))
     return [str(ascending[n]) for n in natural_order(ascending)]
-
-
-def _require_alike(state: State, reference: State) -> None:
-    for field, called in MUST_AGREE.items():
-        mine, theirs = getattr(reference.head, field), getattr(state.head, field)
-        if mine != theirs:
-            raise InputError(
-                f"the states of {state.parts[0].name} and {reference.parts[0].name} have different {called}: "
-                f"{_said(theirs)} and {_said(mine)}; expected states that were made alike"
-            )
 
 
 def _said(value: object) -> str:

@@ -162,13 +162,8 @@ def _without_zeros(rows: TrainingRows, keep: bool) -> TrainingRows:
     of_label = int(zero[np.arange(len(zero)), rows.labels].sum())
     floor = None if keep and not of_label else floor_level(rows.scores)
     note = of_zeros(int(zero.sum()), of_label, stay=floor is None)
-    return replace(rows, scores=without_zeros(rows.scores, floor), floor=floor, notes=(note,))
-
-
-def without_zeros(scores: Floats, floor: float | None) -> Floats:
-    """Return log-probabilities with zeros at a floor, or, where they stay 0, at `MASKED`."""
-    filled: Floats = np.where(scores <= LEAST, MASKED if floor is None else floor, scores)
-    return filled.astype(scores.dtype, copy=False)
+    filled: Floats = np.where(rows.scores <= LEAST, MASKED if floor is None else floor, rows.scores)
+    return replace(rows, scores=filled.astype(rows.scores.dtype, copy=False), floor=floor, notes=(note,))
 
 
 def of_zeros(zeros: int, of_label: int, *, stay: bool) -> str:

@@ -222,7 +222,20 @@ class OfVectors(CalibrationError, ABC):
 
     def tested(self, measured: Measurements, settings: Settings, metrics: Calls) -> TestedError:
         """Return the error with its bins."""
-        return _of_vectors(measured, self, settings)
+        if measured.is_scalar(self.lens):
+            problem = self.scalar_problem(measured).as_vectors()
+        else:
+            problem = measured.vector_problem(self.lens)
+            problem = problem.in_region(self.region, str(self))
+        problem = problem.with_weight()
+        if len(problem.probs) < self.least_rows:
+            return TestedError(math.nan)
+        value, null, bins = self.found(problem, settings.draws, _rng(settings))
+        if bins is None:
+            return TestedError(value, null)
+        if bins.score.size > MOST_NUMBERS:
+            return TestedError(value, null, {"bins_left_out": len(bins.count)})
+        return TestedError(value, null, bins=_shown(bins, self, measured))
 
     @abstractmethod
     def found(
@@ -373,23 +386,6 @@ MOST_NUMBERS = 1_000_000  # means of bins of vectors that a report holds
 
 def _rng(settings: Settings) -> np.random.Generator:
     return generator(settings.seed, Stream.OUTCOMES)
-
-
-def _of_vectors(measured: Measurements, metric: OfVectors, settings: Settings) -> TestedError:
-    if measured.is_scalar(metric.lens):
-        problem = metric.scalar_problem(measured).as_vectors()
-    else:
-        problem = measured.vector_problem(metric.lens)
-        problem = problem.in_region(metric.region, str(metric))
-    problem = problem.with_weight()
-    if len(problem.probs) < metric.least_rows:
-        return TestedError(math.nan)
-    value, null, bins = metric.found(problem, settings.draws, _rng(settings))
-    if bins is None:
-        return TestedError(value, null)
-    if bins.score.size > MOST_NUMBERS:
-        return TestedError(value, null, {"bins_left_out": len(bins.count)})
-    return TestedError(value, null, bins=_shown(bins, metric, measured))
 
 
 def _shown(bins: Bins, metric: Measure, measured: Measurements) -> VectorBins:

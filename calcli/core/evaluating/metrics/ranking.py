@@ -191,7 +191,11 @@ class Ranking(Measure, ABC):
                 fewest = _rarer(measured, outcome.astype(bool))
             else:
                 value, influences = ranking_influences(self, measured.class_probs, labels, weights)
-                fewest = _fewest(measured)
+                # each area rests on the rarer of the rows of its class and all others; by their reciprocals
+                # they enter the variance of the mean area, which is too small where they are few
+                of_class, of_rest = _masses(measured)
+                rarer = np.minimum(of_equal_weight(*of_class), of_equal_weight(*of_rest))[of_class[0] > 0]
+                fewest = float(len(rarer) / (1 / rarer).sum()) if rarer.all() else 0.0
             number = int(np.count_nonzero(units.weights(weights)))
             return Influences(value, units.sums(influences), number, fewest=fewest / self.rows_per_positive)
 
@@ -666,17 +670,6 @@ def backwards_area(measured: Measurements) -> float | None:
     if math.isnan(area.value) or area.fewest < FEWEST:
         return None
     return area.value if is_backwards(area.value, _sizes(measured)) else None
-
-
-def _fewest(measured: Measurements) -> float:
-    """Return how many units of equal weight the areas of the classes rest on, in the harmonic mean.
-
-    Each rests on the rarer of its own rows and all others. By their reciprocals they enter the variance of
-    the mean area, which is too small where they are few.
-    """
-    of_class, of_rest = _masses(measured)
-    rarer = np.minimum(of_equal_weight(*of_class), of_equal_weight(*of_rest))[of_class[0] > 0]
-    return float(len(rarer) / (1 / rarer).sum()) if rarer.all() else 0.0
 
 
 def _sizes(measured: Measurements) -> Doubles:

@@ -253,7 +253,15 @@ class Scored(Measure, ABC):
             bounded = _bounded(score, spread, measured, settings.level) if spread else (None, None)
             interval, reason = judged(bounded[0], value, settings, bounded[1])
             if interval is not None and score.over is not None:
-                interval = _widened(interval, score, measured)
+                assert score.over is not None
+                table = _table(measured, score)
+                priors = table.means().priors
+                cost = 1 - np.eye(len(priors)) if score.costs is None else score.costs.cost
+                reach = NORMAL.inv_cdf((1 + interval.level) / 2)
+                decision = rival(priors, cost, reach / math.sqrt(measured.effective_rows))
+                of_rival = table.influences(score.over(decision))
+                low = of_rival.spread.interval(interval.level).low if of_rival else interval.low
+                interval = replace(interval, low=min(interval.low, low))
         terms = {"constant": float(score.constant(means))} if score.constant else {}
         terms |= score.parts
         line = signature(self, measured, settings, *([f"interval:{how}"] if settings.intervals else []))
@@ -352,19 +360,6 @@ def _bounded(
     less, greatest = score.less
     upper, off = of(lambda means: score.value(means) + less(means), 1.0), of(less, greatest)
     return spread, Interval(upper.low - off.high, upper.high - off.low, level)
-
-
-def _widened(interval: Interval, score: Score, measured: Measurements) -> Interval:
-    """Return the interval of a normalized risk down to that over any decision that may be the best one."""
-    assert score.over is not None
-    table = _table(measured, score)
-    priors = table.means().priors
-    cost = 1 - np.eye(len(priors)) if score.costs is None else score.costs.cost
-    reach = NORMAL.inv_cdf((1 + interval.level) / 2)
-    decision = rival(priors, cost, reach / math.sqrt(measured.effective_rows))
-    of_rival = table.influences(score.over(decision))
-    low = of_rival.spread.interval(interval.level).low if of_rival else interval.low
-    return replace(interval, low=min(interval.low, low))
 
 
 def _are_alike(measured: Measurements) -> bool:
