@@ -16,7 +16,6 @@ from calcli.core.language.text import Watcher
 from calcli.report.progress import Remark
 from calcli.report.shown import Format, Shown
 
-FIRST_POLICY = "calcli.toml"
 FORMATS = "table", "json", "markdown", "junit", "github"
 
 
@@ -77,7 +76,7 @@ def check(
         judging = {"--write": write, "--html": html, "--strict": strict, "--details": details}
         judging |= {"--undecided": undecided, "--threshold": threshold}
         _refuse("--init writes a policy and judges nothing", judging | {"--format": format != FORMATS[0]})
-        path = policy or FIRST_POLICY
+        path = policy or "calcli.toml"
         if len(files) != 1:
             raise UsageError(f"--init takes the values of one file; {len(files)} were given")
         if path != "-" and Path(path).is_file():

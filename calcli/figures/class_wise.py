@@ -10,9 +10,9 @@ from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 from matplotlib.colors import LinearSegmentedColormap, Normalize
 from matplotlib.figure import Figure, SubFigure
-from numpy.typing import NDArray
 
 from calcli.core.curves.reliability import FEW_ROWS, ClassReliability, class_reliability
+from calcli.core.data.arrays import Positions
 from calcli.core.evaluating.results import Evaluation
 from calcli.core.language.text import number
 from calcli.figures.drawing import Evaluations, Made, View, chance_note, require_same_classes
@@ -82,7 +82,7 @@ def class_wise(results: Mapping[str, ClassReliability]) -> Figure:
     return _heat_maps(results, order[:HEAT_MAP_ROWS])
 
 
-def _small_multiples(results: Mapping[str, ClassReliability], order: NDArray[np.intp]) -> Figure:
+def _small_multiples(results: Mapping[str, ClassReliability], order: Positions) -> Figure:
     count = len(order)
     columns = min(count, 2 if count <= 4 else math.ceil(math.sqrt(count * 1.4)))
     rows = math.ceil(count / columns)
@@ -120,7 +120,7 @@ def _ordered(name: str, results: Mapping[str, ClassReliability]) -> str:
     return "largest first" if name == next(iter(results)) else "in the same order"
 
 
-def _heat_maps(results: Mapping[str, ClassReliability], order: NDArray[np.intp]) -> Figure:
+def _heat_maps(results: Mapping[str, ClassReliability], order: Positions) -> Figure:
     rows = len(order)
     figure, subfigures = _parts(len(results), 4.6, 1.5 + 0.085 * rows)
     limit = _range(results.values())
@@ -167,7 +167,7 @@ def _range(results: Iterable[ClassReliability]) -> float:
     return max(LEAST_RANGE, float(np.quantile(gaps, 0.95)))
 
 
-def _cells(axes: Axes, result: ClassReliability, order: NDArray[np.intp], limit: float) -> None:
+def _cells(axes: Axes, result: ClassReliability, order: Positions, limit: float) -> None:
     gap, beyond = result.gap[order], result.beyond_chance[order]
     filled, middle = result.bins.count[order] > 0, (result.edges[:-1] + result.edges[1:]) / 2
     colored = np.clip(0.5 + 0.5 * gap / limit, 0, 1)

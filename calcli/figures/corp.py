@@ -26,7 +26,7 @@ from calcli.figures.style import (
     UNDER,
     Look,
     distribution,
-    is_leftmost,
+    label_panels,
     panels,
     styled,
     unit_square,
@@ -117,13 +117,8 @@ def reliability_curve(results: Mapping[str, Curve], classes: Sequence[str] = ())
     for (axes, below), (name, result) in zip(stacks, results.items(), strict=True):
         _curve(axes, result)
         distribution(below, equal_width_edges(len(result.share)), result.share, tallest)
-        axes.set_title(names[name], loc="left")
-        axes.tick_params(labelbottom=False)
         text = words(result.lens, classes)
-        below.set_xlabel(text.score)
-        if is_leftmost(axes):
-            axes.set_ylabel(text.frequency)
-            below.set_ylabel("Share of rows")
+        label_panels(axes, below, names[name], text.score, (text.frequency, "Share of rows"))
     method = "isotonic (CORP)" if result.knots is None else "spline"
     handles = [
         Line2D([], [], label=f"{text.overall}, {method}", **CURVE),

@@ -26,7 +26,7 @@ from calcli.figures.style import (
     Look,
     boxes,
     distribution,
-    is_leftmost,
+    label_panels,
     panels,
     styled,
     thin_key,
@@ -90,14 +90,10 @@ def deviation(results: Mapping[str, Reliability], classes: Sequence[str] = ()) -
     for (axes, below), (name, result) in zip(stacks, results.items(), strict=True):
         text = words(result.lens, classes)
         _deviations(axes, result)
-        axes.set_title(names[name], loc="left")
         axes.set(xlim=(0, 1), ylim=(-reach, reach))
-        axes.tick_params(labelbottom=False)
         distribution(below, result.share_edges, result.share, tallest)
-        below.set_xlabel(f"{text.score}\n{described_size(result)}")
-        if is_leftmost(axes):
-            axes.set_ylabel(text.gap)
-            below.set_ylabel("Share")
+        score = f"{text.score}\n{described_size(result)}"
+        label_panels(axes, below, names[name], score, (text.gap, "Share"))
     figure.legend(
         handles=[*_key(text), *thin_key(result.thin for result in results.values())],
         loc="outside upper center",

@@ -12,11 +12,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
-from numpy.typing import NDArray
 
 from calcli.core.curves.needs import shown_metrics
 from calcli.core.curves.series import Course, Courses, courses, p_of, smoother
-from calcli.core.data.arrays import Doubles
+from calcli.core.data.arrays import Doubles, Positions
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import parse_metrics
 from calcli.figures.drawing import Evaluations, Made, View
@@ -171,7 +170,7 @@ def _marks(metric: Sequence[Course], room: float) -> str:
 
 def _tell(axes: Axes, every: Sequence[Course]) -> None:
     """Let the panel tell the values of each file; all metrics of a series are of the same files."""
-    numbers: dict[str, NDArray[np.intp]] = {}
+    numbers: dict[str, Positions] = {}
     values: dict[str, dict[str, Doubles]] = {}
     for course in every:
         name = " ".join(filter(None, (course.series, course.run)))
@@ -194,7 +193,7 @@ def _name(course: Course) -> str:
     return f"p-value: {name}" if course.best is None else name
 
 
-def _mean(runs: Sequence[Course]) -> tuple[NDArray[np.intp], Doubles]:
+def _mean(runs: Sequence[Course]) -> tuple[Positions, Doubles]:
     """Return the numbers that all runs have, and the mean of their lines there."""
     number = reduce(np.intersect1d, [course.number for course in runs])
     lines = [course.line[np.searchsorted(course.number, number)] for course in runs]

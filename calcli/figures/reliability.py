@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from calcli.core.curves.reliability import BAND, FEW_ROWS, Error, Reliability, is_crowded
 from calcli.core.curves.reliability import reliability as reliability_of
-from calcli.core.data.arrays import Doubles
+from calcli.core.data.arrays import Bools, Doubles
 from calcli.core.evaluating.metrics.miscalibration import BinnedError
 from calcli.core.evaluating.results import Evaluation
 from calcli.core.language.errors import UsageError
@@ -45,7 +45,7 @@ from calcli.figures.style import (
     Look,
     boxes,
     distribution,
-    is_leftmost,
+    label_panels,
     log_odds_axes,
     panels,
     size_of,
@@ -171,12 +171,7 @@ def reliability(
             low, high = (np.clip(end, *ends) if result.in_log_odds else end for end in result.interval)
             diagram.vlines(result.mean_score, low, high, **INTERVAL)
         _distribution(below, result, text, tallest, ends if result.in_log_odds else (0, 1))
-        diagram.set_title(names[name], loc="left")
-        diagram.tick_params(labelbottom=False)
-        below.set_xlabel(text.score)
-        if is_leftmost(diagram):
-            diagram.set_ylabel(text.frequency)
-            below.set_ylabel("Share of rows")
+        label_panels(diagram, below, names[name], text.score, (text.frequency, "Share of rows"))
     _tell_errors([diagram for diagram, _ in stacks], list(results.values()), intervals=intervals)
     handles: list[Artist] = [*(_key_of_points(text) if result.in_log_odds else key(text))]
     handles += [Line2D([], [], label="95% interval", **INTERVAL)] * intervals
@@ -224,7 +219,7 @@ def reliability_bars(
     count: NDArray[np.int64],
     score: Doubles,
     frequency: Doubles,
-    thin: NDArray[np.bool_],
+    thin: Bools,
     visible: tuple[float, float] = (0, 1),
 ) -> None:
     """Draw a bar for each bin with rows, and on it the gap to the mean score.

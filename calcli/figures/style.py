@@ -19,10 +19,9 @@ from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
 from matplotlib.patches import Patch
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
-from numpy.typing import NDArray
 
 from calcli.core.curves.reliability import FEW_ROWS
-from calcli.core.data.arrays import Doubles, Floats
+from calcli.core.data.arrays import Bools, Doubles, Floats
 from calcli.core.language.errors import InputError, UsageError
 
 COLUMN = 3.3  # inches: one column of a two-column paper
@@ -266,7 +265,7 @@ def boxes(axes: Axes, x: tuple[Floats, Floats], y: tuple[Floats, Floats], **look
     return collection
 
 
-def thin_key(thin: Iterable[NDArray[np.bool_]]) -> list[Patch]:
+def thin_key(thin: Iterable[Bools]) -> list[Patch]:
     """Return the key of faint bins, if any of several systems has one."""
     label = f"faint: fewer than {FEW_ROWS} rows"
     return [Patch(facecolor=BAR, alpha=FAINT, label=label)] if any(mask.any() for mask in thin) else []
@@ -342,3 +341,13 @@ def is_leftmost(axes: Axes) -> bool:
     """Tell whether a panel is the first of its line, where the vertical axis is labeled."""
     place = axes.get_subplotspec()
     return place is not None and place.is_first_col()
+
+
+def label_panels(axes: Axes, below: Axes, title: str, score: str, heights: tuple[str, str]) -> None:
+    """Label the two panels of a system: a title, the score below both, and on the left their heights."""
+    axes.set_title(title, loc="left")
+    axes.tick_params(labelbottom=False)
+    below.set_xlabel(score)
+    if is_leftmost(axes):
+        axes.set_ylabel(heights[0])
+        below.set_ylabel(heights[1])

@@ -42,7 +42,6 @@ TESTED = f"{P} Errors are biased upward near zero, and all but kuiper have no in
 SAMPLED = "sampled rows"
 OF_SAMPLE = "sampled rows: the size of the random sample, where not all rows are used."
 CORRECTED = "It is corrected for the number of tests (Holm)."
-NOT_TESTED = "Class-wise errors are not tested; --test does."
 NONE = "-"
 
 
@@ -70,7 +69,7 @@ def error_notes(estimates: Iterable[Estimate], tested: str) -> list[str]:
     if all(estimate.if_calibrated is None for estimate in errors):
         return [BIASED, *bins]
     left_out = any(e.if_calibrated is None and e.metric.is_class_wise for e in errors)
-    return [tested, *([NOT_TESTED] if left_out else []), *bins]
+    return [tested, *(["Class-wise errors are not tested; --test does."] if left_out else []), *bins]
 
 
 def assumed_bins(metrics: Iterable[Measure]) -> list[str]:

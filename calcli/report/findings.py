@@ -86,7 +86,19 @@ def verdict(summary: Summary) -> Verdict | None:
     if gap is None:
         return None
     if summary.input.of_two:
-        return _of_class(summary, gap)
+        row, name = summary.per_class[1], positive_class(summary.input)
+        frequency, fine = row.frequency, _fineness(gap)
+        predicted, observed = percent(frequency + gap.value, digits=fine), percent(frequency, digits=fine)
+        facts = f"{predicted} on average, {observed} observed"
+        word, tested = _word(summary, gap, "over-predicted", "under-predicted")
+        if gap.interval is None:
+            sentence = f"{name} is predicted {facts}; not tested, as there is no interval."
+            return Verdict(word, gap.value, sentence)
+        between = span(gap.interval.low, gap.interval.high, percent, unit="")
+        level = level_percent(gap.interval.level)
+        of_difference = f"({level} interval of the difference {between} points{tested})"
+        how = f"predicted {facts}: {FITTING[word]}" if word in FITTING else f"{word}: {facts}"
+        return Verdict(word, gap.value, f"{name} is {how} {of_difference}.")
     hits = summary.accuracy
     interval = gap.interval
     fine = _fineness(gap)
@@ -104,23 +116,6 @@ def verdict(summary: Summary) -> Verdict | None:
         return Verdict(word, gap.value, f"{FITTING[word].capitalize()}: {facts}; {chance}.")
     points = percent(abs(gap.value), digits=fine, unit="")
     return Verdict(word, gap.value, f"{word.capitalize()} by {points} points {between}: {facts}.")
-
-
-def _of_class(summary: Summary, gap: Estimate) -> Verdict:
-    """Return the verdict on the probability of the second of two classes."""
-    row, name = summary.per_class[1], positive_class(summary.input)
-    frequency, fine = row.frequency, _fineness(gap)
-    predicted, observed = percent(frequency + gap.value, digits=fine), percent(frequency, digits=fine)
-    facts = f"{predicted} on average, {observed} observed"
-    word, tested = _word(summary, gap, "over-predicted", "under-predicted")
-    if gap.interval is None:
-        sentence = f"{name} is predicted {facts}; not tested, as there is no interval."
-        return Verdict(word, gap.value, sentence)
-    between = span(gap.interval.low, gap.interval.high, percent, unit="")
-    level = level_percent(gap.interval.level)
-    of_difference = f"({level} interval of the difference {between} points{tested})"
-    how = f"predicted {facts}: {FITTING[word]}" if word in FITTING else f"{word}: {facts}"
-    return Verdict(word, gap.value, f"{name} is {how} {of_difference}.")
 
 
 def _word(summary: Summary, gap: Estimate, above: Word, below: Word) -> tuple[Word, str]:

@@ -80,7 +80,6 @@ ROWS_A_CLASS = 10  # fewer, and what is learned of a class is mostly noise
 ROWS_A_PARAMETER = 10
 ROUNDING = 1e-9  # accuracies nearer to each other differ by the order in which rows are added
 LISTED = 12  # an array longer than this is shown by its range
-AS_IS = "none (as they are)"
 WRAPPED = {
     "reduced": "on the confidence alone: two classes, right and wrong",
     "per-predicted-class": "one for each class predicted on {min_rows} rows or more",
@@ -267,7 +266,7 @@ def _candidates(fit: Fit) -> TextTable:
     tried = _shown(fit)
     every = {name: [c.values[name] for c in tried if c.difference] for name in (score, *fit.before)}
     for c in tried:
-        name = AS_IS if c.method is None else _short(c.method)
+        name = "none (as they are)" if c.method is None else _short(c.method)
         if c.difference is None:
             rows.append((name, "failed", *[NONE] * (len(heads) - 1)))
             continue

@@ -36,7 +36,6 @@ from calcli.report.shown import Column, TextTable, hint
 
 USUAL = ("log_loss", "brier", "accuracy", "auroc", "ece", "ks")
 SCORES_OF_TWO = ("log_loss", "brier", "auroc", "average_precision")
-NO_PROBABILITIES = "Log-loss, Brier score, calibration and AUROC are left out: they need probabilities."
 
 
 def overview(result: Result) -> list[TextTable]:
@@ -101,7 +100,7 @@ def _verdicts(result: Result) -> Iterator[str]:
     yield from (f"Doubt: {doubt}." for doubt in result.input.doubts)
     yield from proxy_sentences(result)
     if result.input.outcomes and not result.input.without_label:
-        yield NO_PROBABILITIES
+        yield "Log-loss, Brier score, calibration and AUROC are left out: they need probabilities."
     if result.mixed:
         yield f"{counted(len(result.mixed), 'question')} are right in some epochs only."
     if result.settings.cluster is None:

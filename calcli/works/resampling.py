@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from calcli.core.data.arrays import Array, Doubles, Positions, Stream, draw_labels, generator
+from calcli.core.data.arrays import Array, Doubles, Positions, Rng, Stream, draw_labels, generator
 from calcli.core.data.derived import gathered
 from calcli.core.data.predictions import ArrayScores, Predictions
 from calcli.core.data.units import Units
@@ -104,7 +104,7 @@ def _plain(metrics: Sequence[str]) -> Settings:
     return Settings(metrics=tuple(metrics), intervals=False, draws=0)
 
 
-def _drawn(predictions: Predictions, units: Units, rng: np.random.Generator) -> Positions:
+def _drawn(predictions: Predictions, units: Units, rng: Rng) -> Positions:
     """Draw rows with replacement; again where no row has weight, which is no data."""
     rows = units.drawn(rng)
     return (

@@ -7,9 +7,8 @@ from functools import partial
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
-from calcli.core.data.arrays import Doubles, Stream, draw_labels, generator, log_softmax
+from calcli.core.data.arrays import Doubles, Positions, Rng, Stream, draw_labels, generator, log_softmax
 from calcli.core.data.predictions import Kind
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import nearest_name
@@ -67,7 +66,7 @@ class Simulation(NamedTuple):
 
     scores: Doubles
     kind: Kind
-    labels: NDArray[np.intp]
+    labels: Positions
     posteriors: Doubles
     of_answers: bool = False
 
@@ -101,7 +100,7 @@ class Line(NamedTuple):
     shares: tuple[float, ...]
     means: tuple[float, ...]
     deviation: float
-    of: Callable[[Doubles, NDArray[np.intp]], Simulation]
+    of: Callable[[Doubles, Positions], Simulation]
 
     def population(self) -> tuple[Simulation, Doubles]:
         """Return the system on an even grid of that number, and the probability of each step.
@@ -124,7 +123,7 @@ class Line(NamedTuple):
 def gaussian_classes(
     system: Gaussian,
     rows: int,
-    rng: np.random.Generator,
+    rng: Rng,
     *,
     n_classes: int = 2,
     prior: float = 0.8,
@@ -166,7 +165,7 @@ def gaussian_classes(
 
 def _of_features(
     features: Doubles,
-    labels: NDArray[np.intp],
+    labels: Positions,
     system: Gaussian,
     prior: float,
     variance: float,
@@ -199,7 +198,7 @@ def _gaussian_line(
     if n_classes != 2:
         return None
 
-    def of(difference: Doubles, labels: NDArray[np.intp]) -> Simulation:
+    def of(difference: Doubles, labels: Positions) -> Simulation:
         features = np.stack([difference, np.zeros(len(difference))], axis=1)
         return _of_features(features, labels, system, prior, variance, logit_scale, wrong_prior)
 
@@ -213,7 +212,7 @@ def _priors(classes: int, prior: float) -> Doubles:
     return priors
 
 
-def _shares(expected: Doubles) -> NDArray[np.intp]:
+def _shares(expected: Doubles) -> Positions:
     """Round to integers of the same sum: the largest remainders are rounded up."""
     counts = np.floor(expected).astype(np.intp)
     missing = round(float(expected.sum())) - int(counts.sum())
@@ -221,9 +220,7 @@ def _shares(expected: Doubles) -> NDArray[np.intp]:
     return counts
 
 
-def gaussian_mixture(
-    rows: int, rng: np.random.Generator, *, intercept: float = 0.0, slope: float = -2.0
-) -> Simulation:
+def gaussian_mixture(rows: int, rng: Rng, *, intercept: float = 0.0, slope: float = -2.0) -> Simulation:
     """Simulate the two-class mixture of Vaicenavicius et al. (2019) and a logistic model of it.
 
     The feature x of the first class is normal around -1, of the second around 1, both with variance 1 and
@@ -244,7 +241,7 @@ def gaussian_mixture(
     return _of_feature(feature, labels, intercept, slope)
 
 
-def _of_feature(feature: Doubles, labels: NDArray[np.intp], intercept: float, slope: float) -> Simulation:
+def _of_feature(feature: Doubles, labels: Positions, intercept: float, slope: float) -> Simulation:
     """Return what the logistic model answers to (N,) features."""
     zero = np.zeros(len(feature))
     scores = log_softmax(np.stack([intercept + slope * feature, zero], axis=1))
@@ -256,9 +253,7 @@ def _mixture_line(*, intercept: float = 0.0, slope: float = -2.0) -> Line:
     return Line((0.5, 0.5), (-1, 1), 1, partial(_of_feature, intercept=intercept, slope=slope))
 
 
-def stated_confidence(
-    rows: int, rng: np.random.Generator, *, intercept: float = 0.5, slope: float = 1.5
-) -> Simulation:
+def stated_confidence(rows: int, rng: Rng, *, intercept: float = 0.5, slope: float = 1.5) -> Simulation:
     """Simulate answers and how sure a model says it is of each.
 
     The log-odds z of an answer's being right are normal with mean 0.7 and standard deviation 1.2, over all
@@ -279,7 +274,7 @@ def stated_confidence(
     return simulation._replace(labels=draw_labels(simulation.posteriors, 1, rng)[:, 0])
 
 
-def _of_log_odds(log_odds: Doubles, labels: NDArray[np.intp], intercept: float, slope: float) -> Simulation:
+def _of_log_odds(log_odds: Doubles, labels: Positions, intercept: float, slope: float) -> Simulation:
     """Return what the model states of (N,) answers with these log-odds of being right."""
     zero = np.zeros(len(log_odds))
     scores, posteriors = (
@@ -293,7 +288,7 @@ def _answers_line(*, intercept: float = 0.5, slope: float = 1.5) -> Line:
     return Line((1,), (MEAN,), DEVIATION, partial(_of_log_odds, intercept=intercept, slope=slope))
 
 
-def three_classes(table: Population, rows: int, rng: np.random.Generator) -> Simulation:
+def three_classes(table: Population, rows: int, rng: Rng) -> Simulation:
     """Draw predictions and labels from one of `TABLES`.
 
     Parameters
@@ -321,7 +316,7 @@ def three_class_population(table: Population) -> Simulation:
     return Simulation(predictions[rows], "probs", labels, (counts / counts.sum(axis=1, keepdims=True))[rows])
 
 
-def _table(table: Population) -> tuple[Doubles, NDArray[np.intp]]:
+def _table(table: Population) -> tuple[Doubles, Positions]:
     """Return the predictions of a table, (m, 3), and how many rows there are of each class, (m, 3)."""
     return np.array(list(TABLES[table])) / 10, np.array(list(TABLES[table].values()), np.intp)
 

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from calcli.core.data.arrays import LARGEST, Array, Floats, as_floats, missing
+from calcli.core.data.arrays import LARGEST, Array, Floats, Labels, as_floats, missing
 from calcli.core.data.inmemory import (
     HARDLY_LOGITS,
     TOLERANCE,
@@ -446,9 +446,7 @@ def checked_classes(classes: Sequence[object] | ArrayLike | None, width: int) ->
     return names
 
 
-def numbered_labels(
-    values: Array, width: int, classes: Array | None = None
-) -> tuple[NDArray[np.integer[Any]], Array]:
+def numbered_labels(values: Array, width: int, classes: Array | None = None) -> tuple[Labels, Array]:
     """Return the (N,) columns of checked labels, and the (K,) names of the columns.
 
     Integers from 0 to K - 1 are columns. Other integers, and text, are names: one for each column in
@@ -479,7 +477,7 @@ def numbered_labels(
     )
 
 
-def _columns_named(values: Array, classes: Array) -> tuple[NDArray[np.integer[Any]], Array]:
+def _columns_named(values: Array, classes: Array) -> tuple[Labels, Array]:
     columns = {name: k for k, name in enumerate(classes.tolist())}
     distinct, inverse = np.unique(values, return_inverse=True)
     if unknown := [name for name in distinct.tolist() if name not in columns]:

@@ -8,10 +8,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property, partial
-from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeAlias, get_args
+from typing import Any, ClassVar, Literal, NamedTuple, Self, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from calcli.core.calibrators.arguments import (
     LOGITS,
@@ -29,14 +29,12 @@ from calcli.core.calibrators.arguments import (
     numbered_labels,
 )
 from calcli.core.calibrators.fit.training import Parameter, Parameters
-from calcli.core.data.arrays import Array, Doubles, Floats, Positions, batches
+from calcli.core.data.arrays import Array, Bools, Doubles, Floats, Labels, Positions, batches
 from calcli.core.data.inmemory import as_array, refuse_swapped
 from calcli.core.data.predictions import Kind
 from calcli.core.language.entries import Method
 from calcli.core.language.errors import InputError, UsageError
 from calcli.core.language.expressions import MethodExpression
-
-Bools: TypeAlias = NDArray[np.bool_]
 
 
 class Ranks(NamedTuple):
@@ -68,7 +66,7 @@ class Event:
         self._complement = complement
 
     @classmethod
-    def of_probability(cls, prob: NDArray[np.float64]) -> Event:
+    def of_probability(cls, prob: Doubles) -> Event:
         """Return the event with probabilities `prob`, (N,), 0 to 1."""
         with np.errstate(divide="ignore"):
             return cls(np.log(prob), lambda: _log_one_minus(prob))
@@ -115,7 +113,7 @@ def ranked_classes(log_probs: Floats, ranks: Ranks) -> Bools:
     return members
 
 
-def descending(log_probs: Floats) -> NDArray[np.intp]:
+def descending(log_probs: Floats) -> Positions:
     """Return the classes of each row in the order of their probabilities, (N, K); of equal ones the first."""
     return np.argsort(-log_probs, axis=1, kind="stable")
 
@@ -411,17 +409,11 @@ class Estimator(ABC):
         self._refuse_kinds()
 
     @abstractmethod
-    def learn(
-        self,
-        scores: Array,
-        labels: NDArray[np.integer[Any]],
-        weights: Array | None,
-        start: Parameters | None,
-    ) -> None:
+    def learn(self, scores: Array, labels: Labels, weights: Array | None, start: Parameters | None) -> None:
         """Set `parameters` and `notes` from rows that have been checked; see `fit`."""
 
     @abstractmethod
-    def apply(self, scores: Array) -> NDArray[np.float64]:
+    def apply(self, scores: Array) -> Doubles:
         """Return the recalibrated log-probabilities, (N, K) in float64, of `scores`, (N, K).
 
         Raises
@@ -434,7 +426,7 @@ class Estimator(ABC):
     def order_notes(self, classes: int) -> list[str]:
         """Return a sentence if the fitted map keeps less of an order than such maps may be expected to."""
 
-    def predict_proba(self, scores: ArrayLike) -> NDArray[np.float64]:
+    def predict_proba(self, scores: ArrayLike) -> Doubles:
         """Return the recalibrated probabilities, (N, K).
 
         Parameters
@@ -603,7 +595,7 @@ class Calibrator(Estimator):
         return self.apply(scores)
 
     def leaving_out(
-        self, scores: Array, labels: NDArray[np.integer[Any]], weights: Array | None, fold: Positions
+        self, scores: Array, labels: Labels, weights: Array | None, fold: Positions
     ) -> dict[int, Self]:
         """Return fits to the rows outside each of the (N,) folds, as this one, fitted to all, tells them.
 

@@ -5,15 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from calcli.core.calibrators.arguments import checked_weights
 from calcli.core.calibrators.base import Calibrator
 from calcli.core.calibrators.fit.training import Parameters
-from calcli.core.data.arrays import Array, Doubles, Floats, Positions, batches
+from calcli.core.data.arrays import Array, Doubles, Floats, Labels, Positions, batches
 from calcli.core.data.blocks import BLOCK_BYTES, working_dtype
 from calcli.core.data.predictions import ArrayScores, DerivedScores, Kind, Predictions, Scores
 from calcli.core.data.processes import Processes
@@ -39,7 +38,7 @@ class LabeledScores:
     """
 
     scores: Floats
-    labels: NDArray[np.integer[Any]]
+    labels: Labels
     weights: Floats | None = None
 
     def take(self, chosen: Array) -> LabeledScores:
@@ -239,7 +238,7 @@ def checked_folds(folds: int, rows: int) -> int:
 def held_out_folds(
     calibrator: Calibrator,
     rows: LabeledScores,
-    fold: NDArray[np.intp],
+    fold: Positions,
     fits: dict[int, Calibrator] | None = None,
     watch: Callable[[], None] = lambda: None,
     among: Positions | None = None,

@@ -6,10 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from calcli.core.calibrators.record import CalibratorRecord, recalibrate
-from calcli.core.data.arrays import Doubles, Stream, generator, log_softmax
+from calcli.core.data.arrays import Bools, Doubles, Stream, generator, log_softmax
 from calcli.core.language.errors import UsageError
 
 EXACT = 1e-9  # largest difference of logarithms by which a map is affine
@@ -217,7 +216,7 @@ def _jumps(apply: Callable[[Doubles], Doubles], breakpoints: Doubles, least: flo
     return high
 
 
-def _needed(knots: Doubles, values: Doubles, last: NDArray[np.bool_], tolerance: float) -> NDArray[np.bool_]:
+def _needed(knots: Doubles, values: Doubles, last: Bools, tolerance: float) -> Bools:
     """Return (m,) the knots that remain after dropping the ones on a straight line."""
     needed, begin, furthest = np.ones(len(knots), np.bool_), 0, 200
     while begin < len(knots) - 2:

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from calcli.core.calibrators.base import SMOOTHED, Bools, Calibrator, Event
+from calcli.core.calibrators.base import SMOOTHED, Calibrator, Event
 from calcli.core.calibrators.fit.training import Parameters
 from calcli.core.calibrators.logistic import Platt
 from calcli.core.calibrators.onevsrest import CLASSES, MapParameters, OneDimensional, interpolated
-from calcli.core.data.arrays import Array, Doubles, Floats, Positions, log_softmax
+from calcli.core.data.arrays import Array, Bools, Doubles, Floats, Labels, Positions, log_softmax
 from calcli.core.data.binning import bin_index, distinct, equal_mass_cuts, equal_width_edges
 from calcli.core.language.entries import arg, method
 from calcli.core.problems.lenses import Splits, recursive_splits
@@ -179,7 +178,7 @@ def edges_at(ordered: Doubles, cuts: Positions) -> Doubles:
     return np.where(halfway > below, halfway, above)
 
 
-def _bin(score: Floats, parameters: MapParameters) -> NDArray[np.intp]:
+def _bin(score: Floats, parameters: MapParameters) -> Positions:
     return bin_index(score, np.append(parameters["lower_edges"], np.inf))
 
 
@@ -436,9 +435,7 @@ class VectorHistogram(Calibrator):
     min_rows: int = arg("bins of more rows are split at their mean", default=100, least=2)
     smoothing: float = arg(SMOOTHED, default=1.0, least=0)
 
-    def learn(
-        self, scores: Array, labels: NDArray[np.integer[Any]], weights: Array | None, start: Parameters | None
-    ) -> None:
+    def learn(self, scores: Array, labels: Labels, weights: Array | None, start: Parameters | None) -> None:
         """Set `parameters`: the tree of the splits, and the (m, K) frequencies of the bins."""
         probs = _probs(scores)
         weighted = None if weights is None else weights > 0
@@ -456,7 +453,7 @@ class VectorHistogram(Calibrator):
             [] if bins > 1 else [f"one bin, as no {self.min_rows} rows differ: every row gets the same"]
         )
 
-    def apply(self, scores: Array) -> NDArray[np.float64]:
+    def apply(self, scores: Array) -> Doubles:
         """Return the recalibrated log-probabilities, (N, K), of `scores`, (N, K)."""
         with np.errstate(divide="ignore"):
             values = np.log(self.learned("values"))
@@ -492,5 +489,5 @@ class VectorHistogram(Calibrator):
             raise ValueError("splits that make no tree")
 
 
-def _probs(scores: Array) -> NDArray[np.float64]:
+def _probs(scores: Array) -> Doubles:
     return np.exp(log_softmax(scores.astype(np.float64, copy=False)))

@@ -10,11 +10,11 @@ from typing import Literal
 
 import numpy as np
 
-from calcli.core.calibrators.base import FITTED_TO, MINIMIZED, Bools, Event
+from calcli.core.calibrators.base import FITTED_TO, MINIMIZED, Event
 from calcli.core.calibrators.fit.logistic import LogisticProblem, fit_each
 from calcli.core.calibrators.fit.training import LOG_2, STAND_IN, clip_below, floor_level
 from calcli.core.calibrators.onevsrest import CLASS_WISE, MapParameters, OneDimensional
-from calcli.core.data.arrays import Array, Doubles, Floats
+from calcli.core.data.arrays import Array, Bools, Doubles, Floats
 from calcli.core.language.entries import arg, method
 from calcli.core.language.errors import UsageError
 

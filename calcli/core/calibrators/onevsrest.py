@@ -10,10 +10,8 @@ from itertools import islice
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from calcli.core.calibrators.base import (
-    Bools,
     Calibrator,
     Event,
     Ranks,
@@ -24,7 +22,7 @@ from calcli.core.calibrators.base import (
     ranked_classes,
 )
 from calcli.core.calibrators.fit.training import Parameter, Parameters, weighted_rows
-from calcli.core.data.arrays import Array, Doubles, Floats, kept_log_probs
+from calcli.core.data.arrays import Array, Bools, Doubles, Floats, Labels, kept_log_probs
 from calcli.core.language.declaring import number_in
 from calcli.core.language.entries import arg
 from calcli.core.language.errors import InputError, UsageError
@@ -33,7 +31,7 @@ HAIR = 1e-13  # by so much, relatively, a class exceeds the next one that it is 
 TINIEST = -690.0  # logarithm of what, beside the largest, is next to nothing
 
 
-def rescaled(log_probs: Floats, members: Bools, before: Event, after: Event) -> NDArray[np.float64]:
+def rescaled(log_probs: Floats, members: Bools, before: Event, after: Event) -> Doubles:
     """Give the members together the probability `after`, and the other classes the rest.
 
     Parameters
@@ -66,7 +64,7 @@ def _scaled(log_probs: Floats, members: Bools, before: Floats, after: Floats) ->
 
 def recalibrated(
     log_probs: Floats, members: Bools, before: Event, after: Event, ranks: Ranks | None
-) -> NDArray[np.float64]:
+) -> Doubles:
     """Return `rescaled`, or `ranked` if the members are the classes of some ranks to keep."""
     if ranks is None:
         return rescaled(log_probs, members, before, after)
@@ -112,9 +110,7 @@ def _limits(log_probs: Floats, event: Event, ranks: Ranks) -> tuple[Bools, Float
     return event.log_prob > limit, limit
 
 
-def ranked(
-    log_probs: Floats, members: Bools, before: Event, after: Event, ranks: Ranks
-) -> NDArray[np.float64]:
+def ranked(log_probs: Floats, members: Bools, before: Event, after: Event, ranks: Ranks) -> Doubles:
     """Return `rescaled`, but let every class keep its rank.
 
     Where scaling would change it there is a level: the classes of higher ranks have at least the level, the
@@ -206,7 +202,7 @@ def _held(log_probs: Doubles, higher: int, level: Floats, total: Floats) -> Doub
     return np.where(free, factor + np.where(evenly, 0, base), level[:, None])
 
 
-MapParameters: TypeAlias = dict[str, NDArray[np.float64]]
+MapParameters: TypeAlias = dict[str, Doubles]
 
 CLASS_WISE, TOP_WISE = "class-wise", "top-wise"
 CLASS, TOP, WITHIN_TOP = "class", "top", "within-top"
@@ -325,13 +321,7 @@ class OneDimensional(Calibrator):
         """Yield the class and event of each map that acts on a class."""
         yield from class_events(log_probs)
 
-    def learn(
-        self,
-        scores: Array,
-        labels: NDArray[np.integer[Any]],
-        weights: Array | None,
-        start: Parameters | None,
-    ) -> None:
+    def learn(self, scores: Array, labels: Labels, weights: Array | None, start: Parameters | None) -> None:
         """Learn a map for each event of the lens; see `Calibrator.fit`. `start` is not needed."""
         scores, labels, weights = weighted_rows(scores, labels, weights)
         self.notes = []
@@ -385,7 +375,7 @@ class OneDimensional(Calibrator):
         """Note something about the map being fitted; equal remarks of several maps become one note."""
         self.notes.append(text)
 
-    def apply(self, scores: Array) -> NDArray[np.float64]:
+    def apply(self, scores: Array) -> Doubles:
         """Return the recalibrated log-probabilities, (N, K); see `Calibrator.apply`."""
         log_probs = self.working(scores)
         maps = self._unpacked(log_probs.shape[1])
@@ -402,7 +392,7 @@ class OneDimensional(Calibrator):
             return result
         return self._mapped(log_probs, maps)
 
-    def _mapped(self, log_probs: Floats, maps: list[MapParameters]) -> NDArray[np.float64]:
+    def _mapped(self, log_probs: Floats, maps: list[MapParameters]) -> Doubles:
         """Map each column of (N, K), as far as there are maps, and divide the rows by their sums."""
         pairs = zip(maps, self.events_of(log_probs), strict=False)
         after = [self.apply_map(parameters, event) for parameters, (_, event) in pairs]
@@ -411,7 +401,7 @@ class OneDimensional(Calibrator):
         mapped = [event.log_prob for event in after]
         return _normalized(np.column_stack([*mapped, log_probs[:, len(maps) :]]), log_probs)
 
-    def _problems(self, log_probs: Floats, labels: NDArray[np.integer[Any]]) -> Iterator[tuple[Event, Bools]]:
+    def _problems(self, log_probs: Floats, labels: Labels) -> Iterator[tuple[Event, Bools]]:
         """Yield the event of each map, and in which rows it happened."""
         if (members := self._members(log_probs)) is not None:
             yield event_of(log_probs, members), np.take_along_axis(members, labels[:, None], axis=1)[:, 0]
@@ -466,9 +456,7 @@ def _view(lens: str) -> tuple[str, int]:
     return (lens, -1) if number < 0 else (kind, number)
 
 
-def interpolated(
-    prob: Floats, scores: NDArray[np.float64], values: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def interpolated(prob: Floats, scores: Doubles, values: Doubles) -> Doubles:
     """Return straight lines between `values` at ascending `scores`, (m,), at probabilities, (N,).
 
     Between neighboring scores near the smallest double the slope of a line overflows; of scores multiplied by
@@ -477,7 +465,7 @@ def interpolated(
     return np.interp(prob * UNIT, scores * UNIT, values).astype(np.float64, copy=False)
 
 
-def _normalized(log_values: NDArray[np.float64], log_probs: Floats) -> NDArray[np.float64]:
+def _normalized(log_values: Doubles, log_probs: Floats) -> Doubles:
     """Divide each row by its sum; a row of zeros takes its probabilities from before."""
     total = log_sum(log_values, np.ones(log_values.shape, dtype=np.bool_))
     nothing = np.isneginf(total)

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from calcli.core.calibrators.base import FOLD_SEED, Calibrator, make
 from calcli.core.calibrators.fit.quadratic import nearest_within
 from calcli.core.calibrators.fit.training import Parameter, Parameters, inner_folds, weighted_rows
-from calcli.core.data.arrays import Array, Doubles, Floats, row_blocks
+from calcli.core.data.arrays import Array, Doubles, Floats, Labels, row_blocks
 from calcli.core.language.entries import arg, method
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import nested_method
@@ -25,9 +24,6 @@ NOISE = 1e-14  # rounding of a loss
 NEAR = 1e-3  # smaller weights that are to fall take no part in a Newton step: it would end where they reach 0
 LEAST = 1e-150  # likelihood of a row of which neither the inverse nor its square overflows
 DAMPING = 1e-9  # members may be equal
-
-
-POOLED = "temperature+dp+bent-dp+structured"
 
 
 def _known_members(text: str) -> bool:
@@ -68,7 +64,7 @@ class Pool(Calibrator):
 
     members: str = arg(
         "what is pooled, their arguments after slashes",
-        default=POOLED,
+        default="temperature+dp+bent-dp+structured",
         fits=_known_members,
         form=f"methods joined by {JOINED}",
     )
@@ -88,9 +84,7 @@ class Pool(Calibrator):
     def _made(self) -> list[Calibrator]:
         return [make(nested_method(text)) for text in self.members.split(JOINED)]
 
-    def learn(
-        self, scores: Array, labels: NDArray[np.integer[Any]], weights: Array | None, start: Parameters | None
-    ) -> None:
+    def learn(self, scores: Array, labels: Labels, weights: Array | None, start: Parameters | None) -> None:
         """Fit the members, and their weights where they are not given; see `Calibrator.fit`."""
         mixed = np.array(self.weights) if self.weights else self._weights(scores, labels, weights)
         parameters: dict[str, Parameter] = {WEIGHTS: mixed / mixed.sum()}
@@ -101,7 +95,7 @@ class Pool(Calibrator):
             self.notes += [f"{member.name}: {note}" for note in member.notes]
         self.parameters = parameters
 
-    def _weights(self, scores: Array, labels: NDArray[np.integer[Any]], weights: Array | None) -> Doubles:
+    def _weights(self, scores: Array, labels: Labels, weights: Array | None) -> Doubles:
         scores, labels, weights = weighted_rows(scores, labels, weights)
         fold = inner_folds(self.name, labels, self.folds, self.seed)
         held_out = [np.empty(scores.shape) for _ in self._made()]
@@ -113,7 +107,7 @@ class Pool(Calibrator):
                 held_out[place][out] = member.apply(scores[out])
         return pool_weights(held_out, labels, weights, self.score)
 
-    def apply(self, scores: Array) -> NDArray[np.float64]:
+    def apply(self, scores: Array) -> Doubles:
         """Return log-probabilities, (N, K)."""
         mixed = np.asarray(self.learned(WEIGHTS))
         result = np.full(scores.shape, -np.inf)
@@ -143,9 +137,7 @@ class Pool(Calibrator):
         return fitted
 
 
-def pool_weights(
-    log_probs: Sequence[Floats], labels: NDArray[np.integer[Any]], weights: Array | None, score: str
-) -> Doubles:
+def pool_weights(log_probs: Sequence[Floats], labels: Labels, weights: Array | None, score: str) -> Doubles:
     """Return the weights of a pool that minimize a score.
 
     Parameters
@@ -176,7 +168,7 @@ def pool_weights(
     return brier_weights(gram, share @ of_label)
 
 
-def mixture_weights(likelihoods: Floats, weights: Floats) -> NDArray[np.float64]:
+def mixture_weights(likelihoods: Floats, weights: Floats) -> Doubles:
     """Return the weights, on the simplex, that minimize -sum_i weights_i log(sum_j likelihoods_ij w_j).
 
     With sum(w) added, the minimum over w >= 0 has sum(w) = 1 by itself, and the simplex needs no constraint;
@@ -220,7 +212,7 @@ def mixture_weights(likelihoods: Floats, weights: Floats) -> NDArray[np.float64]
     return w / w.sum()
 
 
-def _loss(likelihoods: Floats, weights: Floats, w: NDArray[np.float64]) -> float:
+def _loss(likelihoods: Floats, weights: Floats, w: Doubles) -> float:
     mixed = likelihoods @ w
     if mixed.min() < LEAST:
         return np.inf

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from typing import Any, NotRequired, TypedDict
 
 import numpy as np
-from numpy.typing import NDArray
 
 from calcli.core.calibrators.base import Calibrator
 from calcli.core.calibrators.temperature import Temperature
-from calcli.core.data.arrays import Floats
+from calcli.core.data.arrays import Doubles, Floats
 from calcli.core.data.predictions import Kind
 from calcli.core.language.errors import InputError
 from calcli.core.language.expressions import WRONG_RIGHT
@@ -95,9 +94,7 @@ def unfitted(classes: tuple[str, ...]) -> CalibratorRecord:
     return CalibratorRecord(same, classes, False, (), {})
 
 
-def recalibrate(
-    record: CalibratorRecord, scores: Floats, kind: Kind, shift: Floats | None = None
-) -> NDArray[np.float64]:
+def recalibrate(record: CalibratorRecord, scores: Floats, kind: Kind, shift: Floats | None = None) -> Doubles:
     """Return the recalibrated log-probabilities, (N, K), of scores, (N, K), of any kind.
 
     Parameters
@@ -124,7 +121,7 @@ def recalibrate(
     return log_probs
 
 
-def _logs(scores: Floats, kind: Kind) -> NDArray[np.float64]:
+def _logs(scores: Floats, kind: Kind) -> Doubles:
     if kind == "probs":
         with np.errstate(divide="ignore"):
             return np.log(scores, dtype=np.float64)
@@ -132,7 +129,7 @@ def _logs(scores: Floats, kind: Kind) -> NDArray[np.float64]:
     return scores.astype(np.float64, copy=False)
 
 
-def scores_as(kind: Kind, log_probs: NDArray[np.float64]) -> NDArray[np.float64]:
+def scores_as(kind: Kind, log_probs: Doubles) -> Doubles:
     """Return log-probabilities, (N, K), as scores of another kind; as logits, each row has the mean 0.
 
     Raises

@@ -5,10 +5,9 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from calcli.core.calibrators.base import (
     FITTED_TO,
@@ -42,7 +41,7 @@ from calcli.core.calibrators.fit.training import (
     weighted_rows,
     with_floor,
 )
-from calcli.core.data.arrays import Array, Doubles, Floats, log_softmax
+from calcli.core.data.arrays import Array, Doubles, Floats, Labels, log_softmax
 from calcli.core.language.entries import arg, method
 from calcli.core.language.errors import InputError
 
@@ -90,13 +89,7 @@ class LinearSoftmax(Calibrator):
         """Return the rows prepared for the fit."""
         return prepare(scores, labels, weights, normalize=True, keep_zeros=True)
 
-    def learn(
-        self,
-        scores: Array,
-        labels: NDArray[np.integer[Any]],
-        weights: Array | None,
-        start: Parameters | None,
-    ) -> None:
+    def learn(self, scores: Array, labels: Labels, weights: Array | None, start: Parameters | None) -> None:
         """Learn the map by log-loss; see `Calibrator.fit`."""
         rows = self.training(scores, labels, weights)
         self.fit_rows(rows, start, rows.tolerance)
@@ -189,7 +182,7 @@ class BiasOnly(LinearSoftmax):
     def _unpack(self, theta: Vector, rows: TrainingRows) -> dict[str, Parameter]:
         return {"beta": theta - theta.mean(), **rows.floored()}
 
-    def apply(self, scores: Array) -> NDArray[np.float64]:
+    def apply(self, scores: Array) -> Doubles:
         """Return log-probabilities, (N, K); see `prepare` for probabilities of 0."""
         beta = self.learned("beta")
         self._known_classes(scores, len(beta))
@@ -233,7 +226,7 @@ class DPAffine(LinearSoftmax):
     def _unpack(self, theta: Vector, rows: TrainingRows) -> dict[str, Parameter]:
         return {"alpha": float(theta[0]), "beta": theta[1:] - theta[1:].mean(), **rows.floored()}
 
-    def apply(self, scores: Array) -> NDArray[np.float64]:
+    def apply(self, scores: Array) -> Doubles:
         """Return log-probabilities, (N, K); a 0 without a floor stays 0, even where alpha is not positive."""
         alpha, beta = self.learned("alpha"), self.learned("beta")
         self._known_classes(scores, len(beta))
@@ -303,7 +296,7 @@ class VectorScaling(_FeatureSoftmax):
         scale, intercept = np.split(theta, 2)
         return {"scale": scale, "intercept": intercept - intercept.mean(), "floor": rows.floor_level}
 
-    def apply(self, scores: Array) -> NDArray[np.float64]:
+    def apply(self, scores: Array) -> Doubles:
         """Return log-probabilities, (N, K)."""
         scale = self.learned("scale")
         return log_softmax(self._features(scores, len(scale)) * scale + self.learned("intercept"))
@@ -358,7 +351,7 @@ class MatrixScaling(_FeatureSoftmax):
         floor = rows.floor_level
         return {"matrix": matrix - common, "intercept": intercept - intercept.mean(), "floor": floor}
 
-    def apply(self, scores: Array) -> NDArray[np.float64]:
+    def apply(self, scores: Array) -> Doubles:
         """Return log-probabilities, (N, K)."""
         matrix = self.learned("matrix")
         return log_softmax(self._features(scores, len(matrix)) @ matrix.T + self.learned("intercept"))
@@ -470,13 +463,7 @@ class Dirichlet(MatrixScaling):
     folds: int = arg(FOLDS, default=3, least=2)
     seed: int = arg(FOLD_SEED, default=0, least=0)
 
-    def learn(
-        self,
-        scores: Array,
-        labels: NDArray[np.integer[Any]],
-        weights: Array | None,
-        start: Parameters | None,
-    ) -> None:
+    def learn(self, scores: Array, labels: Labels, weights: Array | None, start: Parameters | None) -> None:
         """Choose the penalties, then learn the map; see `Calibrator.fit`."""
         scores, labels, weights = weighted_rows(scores, labels, weights)
         weights = np.ones(len(labels)) if weights is None else weights
@@ -506,7 +493,7 @@ class Dirichlet(MatrixScaling):
         return MatrixODIR(input=self.input, off_diagonal_penalty=lambda_, intercept_penalty=mu)
 
     def _path(
-        self, scores: Array, labels: NDArray[np.integer[Any]], weights: Array, fold: Array, mu: float
+        self, scores: Array, labels: Labels, weights: Array, fold: Array, mu: float
     ) -> list[tuple[float, float, float]]:
         """Return (held-out log-loss, lambda, mu) from the strongest lambda to the second rise on end."""
         training = [np.flatnonzero(fold != i) for i in range(self.folds)]

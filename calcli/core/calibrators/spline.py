@@ -7,10 +7,10 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from calcli.core.calibrators.base import SMOOTHED, Bools, Event
+from calcli.core.calibrators.base import SMOOTHED, Event
 from calcli.core.calibrators.fit.quadratic import nearest_within
 from calcli.core.calibrators.onevsrest import ACTS_ON, CLASS_WISE, MapParameters, OneDimensional, interpolated
-from calcli.core.data.arrays import Array, Doubles
+from calcli.core.data.arrays import Array, Bools, Doubles
 from calcli.core.language.entries import arg, method, written
 from calcli.core.language.errors import UsageError
 from calcli.core.problems.problem import ordered_problem

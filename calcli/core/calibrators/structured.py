@@ -9,10 +9,9 @@ from abc import abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import product
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from calcli.core.calibrators.base import FOLD_SEED, FOLDS, OF_SCORES, STRONGEST, Calibrator
 from calcli.core.calibrators.fit.newton import minimize
@@ -29,7 +28,7 @@ from calcli.core.calibrators.fit.training import (
     weighted_rows,
 )
 from calcli.core.calibrators.softmax import DPAffine
-from calcli.core.data.arrays import Array, Doubles, Floats, log_softmax, row_blocks, row_max
+from calcli.core.data.arrays import Array, Doubles, Floats, Labels, log_softmax, row_blocks, row_max
 from calcli.core.language.entries import arg, method
 from calcli.core.language.errors import InputError
 
@@ -118,9 +117,7 @@ class Structured(Calibrator):
         """Return to where intercepts are drawn, from alpha and the intercepts with which they start."""
         return np.zeros_like(beta)
 
-    def learn(
-        self, scores: Array, labels: NDArray[np.integer[Any]], weights: Array | None, start: Parameters | None
-    ) -> None:
+    def learn(self, scores: Array, labels: Labels, weights: Array | None, start: Parameters | None) -> None:
         """Learn the parts; see `Calibrator.fit`."""
         rows = self._rows(scores, labels, weights)
         self._learn_rows(rows, self._first(rows, start), self._penalty(rows.total, scores.shape[1]), start)
@@ -172,7 +169,7 @@ class Structured(Calibrator):
             log_probs = np.log(np.exp(log_probs) * scores.dtype.type(1 - share) + scores.dtype.type(uniform))
         return [log_probs, *bends]
 
-    def apply(self, scores: Array) -> NDArray[np.float64]:
+    def apply(self, scores: Array) -> Doubles:
         """Return log-probabilities, (N, K)."""
         slopes = np.asarray(self.learned("slopes"))
         classes = scores.shape[1]
@@ -390,9 +387,7 @@ class StructuredScaling(Structured):
         matrix = off_diagonal * unit if self.form == "matrix" else None
         return Penalty(0.5 / rows, penalty * unit, penalty * unit, matrix)
 
-    def learn(
-        self, scores: Array, labels: NDArray[np.integer[Any]], weights: Array | None, start: Parameters | None
-    ) -> None:
+    def learn(self, scores: Array, labels: Labels, weights: Array | None, start: Parameters | None) -> None:
         """Choose the strengths where there are several, then learn the parts; see `Calibrator.fit`."""
         if self.form == "matrix":
             refuse_wide(self.name, scores, WIDEST, ", or form=diagonal")
@@ -415,7 +410,7 @@ class StructuredScaling(Structured):
     def _chosen(
         self,
         scores: Array,
-        labels: NDArray[np.integer[Any]],
+        labels: Labels,
         weights: Array | None,
         strengths: Iterable[tuple[float, float]],
     ) -> tuple[float, float]:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal, Self
+from typing import ClassVar, Literal, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from calcli.core.calibrators.base import MINIMIZED, Calibrator
 from calcli.core.calibrators.fit.scale import (
@@ -17,7 +16,7 @@ from calcli.core.calibrators.fit.scale import (
 )
 from calcli.core.calibrators.fit.training import Parameters, TrainingRows, prepare, with_floor
 from calcli.core.calibrators.pool import mixture_weights
-from calcli.core.data.arrays import Array, Doubles, Floats, Positions, log_softmax, row_blocks
+from calcli.core.data.arrays import Array, Doubles, Floats, Labels, Positions, log_softmax, row_blocks
 from calcli.core.data.predictions import Kind
 from calcli.core.language.entries import arg, method
 
@@ -66,13 +65,7 @@ class Temperature(_Positive):
 
     score: Score = arg(MINIMIZED, default="log_loss")
 
-    def learn(
-        self,
-        scores: Array,
-        labels: NDArray[np.integer[Any]],
-        weights: Array | None,
-        start: Parameters | None,
-    ) -> None:
+    def learn(self, scores: Array, labels: Labels, weights: Array | None, start: Parameters | None) -> None:
         """Learn the temperature; see `Calibrator.fit`."""
         rows = prepare(scores, labels, weights, normalize=False, keep_zeros=True)
         self.notes = list(rows.notes)
@@ -84,7 +77,7 @@ class Temperature(_Positive):
         self.parameters = {"temperature": 1 / alpha, **rows.floored()}
 
     def leaving_out(
-        self, scores: Array, labels: NDArray[np.integer[Any]], weights: Array | None, fold: Positions
+        self, scores: Array, labels: Labels, weights: Array | None, fold: Positions
     ) -> dict[int, Self]:
         """Return fits to the rows outside each fold, near to this one; see `Calibrator.leaving_out`."""
         if self.score != "log_loss" or self.notes or not (weights is None or weights.all()):
@@ -98,7 +91,7 @@ class Temperature(_Positive):
         lifts = with_floor(scores, self.parameters)
         return lifts * lifts.dtype.type(1 / self.learned("temperature"))
 
-    def apply(self, scores: Array) -> NDArray[np.float64]:
+    def apply(self, scores: Array) -> Doubles:
         """Return log-probabilities, (N, K); see `prepare` for probabilities of 0."""
         scale = 1 / self.learned("temperature")
         return scaled_log_softmax(with_floor(scores, self.parameters), scale)
@@ -122,13 +115,7 @@ class TemperatureMix(_Positive):
     Berta et al., Structured matrix scaling for multi-class calibration, 2025 (arXiv:2511.03685).
     """
 
-    def learn(
-        self,
-        scores: Array,
-        labels: NDArray[np.integer[Any]],
-        weights: Array | None,
-        start: Parameters | None,
-    ) -> None:
+    def learn(self, scores: Array, labels: Labels, weights: Array | None, start: Parameters | None) -> None:
         """Learn the temperature; see `Calibrator.fit`."""
         temperature = Temperature()
         temperature.learn(scores, labels, weights, start)
@@ -136,7 +123,7 @@ class TemperatureMix(_Positive):
         self.notes = temperature.notes
         self.parameters = {**temperature.parameters, "share": 1 / (total + 1)}
 
-    def apply(self, scores: Array) -> NDArray[np.float64]:
+    def apply(self, scores: Array) -> Doubles:
         """Return log-probabilities, (N, K)."""
         share = float(self.learned("share"))
         scaled = scaled_log_softmax(with_floor(scores, self.parameters), 1 / self.learned("temperature"))
@@ -171,13 +158,7 @@ class EnsembleTemperature(_Positive):
 
     joint: bool = arg("whether T and the weights are fitted together", default=False)
 
-    def learn(
-        self,
-        scores: Array,
-        labels: NDArray[np.integer[Any]],
-        weights: Array | None,
-        start: Parameters | None,
-    ) -> None:
+    def learn(self, scores: Array, labels: Labels, weights: Array | None, start: Parameters | None) -> None:
         """Learn the temperature and the three weights; see `Calibrator.fit`."""
         rows = prepare(scores, labels, weights, normalize=False, keep_zeros=True)
         alpha = 1 / float(start["temperature"]) if start and not self.joint else first_guess(rows)
@@ -189,7 +170,7 @@ class EnsembleTemperature(_Positive):
         mixture = _mixed(rows, alpha, plain)[0]
         self.parameters = {"temperature": 1 / alpha, "weights": mixture, **rows.floored()}
 
-    def apply(self, scores: Array) -> NDArray[np.float64]:
+    def apply(self, scores: Array) -> Doubles:
         """Return log-probabilities, (N, K)."""
         with np.errstate(divide="ignore"):
             scaled, plain, uniform = np.log(self.learned("weights"))
@@ -209,13 +190,13 @@ def _mixed(rows: TrainingRows, alpha: float, plain: Doubles) -> tuple[Doubles, f
     return weights, -float(rows.weights @ np.log(members @ weights))
 
 
-def scaled_log_softmax(scores: Array, alpha: float) -> NDArray[np.float64]:
+def scaled_log_softmax(scores: Array, alpha: float) -> Doubles:
     """Return log(softmax(alpha * scores)), (N, K), in float64."""
-    scaled: NDArray[np.float64] = np.multiply(scores, alpha, dtype=np.float64)
+    scaled: Doubles = np.multiply(scores, alpha, dtype=np.float64)
     return log_softmax(scaled)
 
 
-def _label_log_probs(rows: TrainingRows, alpha: float) -> NDArray[np.float64]:
+def _label_log_probs(rows: TrainingRows, alpha: float) -> Doubles:
     result = np.empty(len(rows.labels))
     for block in row_blocks(rows.scores):
         log_probs = scaled_log_softmax(rows.scores[block], alpha)

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from calcli.core.calibrators.base import Bools, Calibrator, Event, Ranks, event_of, ranked_classes
+from calcli.core.calibrators.base import Calibrator, Event, Ranks, event_of, ranked_classes
 from calcli.core.calibrators.fit.training import Parameter, Parameters
 from calcli.core.calibrators.onevsrest import limits_reached, recalibrated
-from calcli.core.data.arrays import Array, Doubles, Floats, kept_log_probs
+from calcli.core.data.arrays import Array, Bools, Doubles, Floats, Labels, Positions, kept_log_probs
 from calcli.core.language.entries import arg, method
 
 TOP = Ranks(0, 1)
@@ -19,12 +18,29 @@ WRAPPED = "the method that is wrapped, its arguments after slashes"
 OF_PREDICTED = "needs a predicted class"
 
 
+class _Wrapper(Calibrator):
+    """A calibrator around one other, with its parameters."""
+
+    calibrator: Calibrator
+
+    def breakpoints(self) -> Doubles:
+        """Return the breakpoints of the wrapped calibrator."""
+        return self._inner().breakpoints()
+
+    def check(self) -> None:
+        """Raise `ValueError` unless the parameters are such as a fit gives."""
+        self._inner().check()
+
+    def _inner(self) -> Calibrator:
+        return self.calibrator.fresh(self.parameters)
+
+
 @method(
     "reduced", "A calibrator of the confidence", family="wrapper", freedom=250,
     parameters="as for two classes", count=lambda k, s: s["calibrator"].parameters(2), effort=1,
     needs_classes=OF_PREDICTED,
 )  # fmt: skip
-class Reduced(Calibrator):
+class Reduced(_Wrapper):
     """A calibrator of two classes, "the predicted class is wrong" and "right", in place of many.
 
     Learns: a calibrator of two classes, prediction wrong or right
@@ -51,13 +67,7 @@ class Reduced(Calibrator):
     keep_top: bool = arg("whether every class keeps its rank", default=True)
     calibrator: Calibrator = arg(WRAPPED)
 
-    def learn(
-        self,
-        scores: Array,
-        labels: NDArray[np.integer[Any]],
-        weights: Array | None,
-        start: Parameters | None,
-    ) -> None:
+    def learn(self, scores: Array, labels: Labels, weights: Array | None, start: Parameters | None) -> None:
         """Fit the calibrator to (confidence, right or wrong); see `Calibrator.fit`."""
         _, members, event = _problem(scores)
         right = np.take_along_axis(members, labels[:, None], axis=1)[:, 0]
@@ -68,22 +78,11 @@ class Reduced(Calibrator):
             after = _right(inner.apply(_two_classes(event)))
             self.notes += limits_reached(scores, after, TOP)
 
-    def apply(self, scores: Array) -> NDArray[np.float64]:
+    def apply(self, scores: Array) -> Doubles:
         """Return the recalibrated log-probabilities, (N, K); see `Calibrator.apply`."""
         log_probs, members, before = _problem(scores)
         after = _right(self._inner().apply(_two_classes(before)))
         return recalibrated(log_probs, members, before, after, TOP if self.keep_top else None)
-
-    def breakpoints(self) -> Doubles:
-        """Return the breakpoints of the calibrator of the two classes."""
-        return self._inner().breakpoints()
-
-    def check(self) -> None:
-        """Raise `ValueError` unless the parameters are such as a fit gives."""
-        self._inner().check()
-
-    def _inner(self) -> Calibrator:
-        return self.calibrator.fresh(self.parameters)
 
 
 def _problem(scores: Array) -> tuple[Floats, Bools, Event]:
@@ -101,7 +100,7 @@ def _two_classes(event: Event) -> Floats:
     return np.column_stack([event.log_complement, event.log_prob])
 
 
-def _right(log_probs: NDArray[np.float64]) -> Event:
+def _right(log_probs: Doubles) -> Event:
     """Return the event of the second of two classes, (N, 2)."""
     wrong, right = log_probs.T
     return Event(right, lambda: wrong)
@@ -140,13 +139,7 @@ class PerPredictedClass(Calibrator):
     min_rows: int = arg("rows that a predicted class needs for its own calibrator", default=100, least=1)
     calibrator: Calibrator = arg(WRAPPED)
 
-    def learn(
-        self,
-        scores: Array,
-        labels: NDArray[np.integer[Any]],
-        weights: Array | None,
-        start: Parameters | None,
-    ) -> None:
+    def learn(self, scores: Array, labels: Labels, weights: Array | None, start: Parameters | None) -> None:
         """Learn a calibrator for each class that is predicted often enough, and one for the others."""
         predicted = scores.argmax(axis=1)
         rows = np.bincount(predicted, weights, minlength=scores.shape[1])
@@ -170,7 +163,7 @@ class PerPredictedClass(Calibrator):
                 "and use the calibrator of all rows"
             )
 
-    def apply(self, scores: Array) -> NDArray[np.float64]:
+    def apply(self, scores: Array) -> Doubles:
         """Return the recalibrated log-probabilities, (N, K); see `Calibrator.apply`."""
         fitted = self._fitted()
         predicted = scores.argmax(axis=1)
@@ -200,7 +193,7 @@ class PerPredictedClass(Calibrator):
     parameters="none of its own", count=lambda k, s: s["calibrator"].parameters(k), effort=1,
     needs_classes=OF_PREDICTED,
 )  # fmt: skip
-class PreserveTop1(Calibrator):
+class PreserveTop1(_Wrapper):
     """A calibrator that never changes the predicted class, nor the accuracy.
 
     Learns: the nearest distribution that keeps the predicted class
@@ -219,13 +212,7 @@ class PreserveTop1(Calibrator):
 
     calibrator: Calibrator = arg(WRAPPED)
 
-    def learn(
-        self,
-        scores: Array,
-        labels: NDArray[np.integer[Any]],
-        weights: Array | None,
-        start: Parameters | None,
-    ) -> None:
+    def learn(self, scores: Array, labels: Labels, weights: Array | None, start: Parameters | None) -> None:
         """Fit the wrapped calibrator, and note how many of the rows it would give another class."""
         inner = _learned(self.calibrator, scores, labels, weights, start)
         self.parameters = inner.parameters
@@ -237,7 +224,7 @@ class PreserveTop1(Calibrator):
             f"sharing probability; before that, {tied:,} rows had become ties",
         ]
 
-    def apply(self, scores: Array) -> NDArray[np.float64]:
+    def apply(self, scores: Array) -> Doubles:
         """Return the recalibrated log-probabilities, (N, K); see `Calibrator.apply`."""
         result = self._inner().apply(scores)
         predicted = scores.argmax(axis=1)
@@ -246,19 +233,8 @@ class PreserveTop1(Calibrator):
             result[moved] = np.log(keep_top(np.exp(result[moved]), predicted[moved]))
         return result
 
-    def breakpoints(self) -> Doubles:
-        """Return the breakpoints of the wrapped calibrator."""
-        return self._inner().breakpoints()
 
-    def check(self) -> None:
-        """Raise `ValueError` unless the parameters are such as a fit gives."""
-        self._inner().check()
-
-    def _inner(self) -> Calibrator:
-        return self.calibrator.fresh(self.parameters)
-
-
-def keep_top(probs: NDArray[np.float64], top: NDArray[np.intp]) -> NDArray[np.float64]:
+def keep_top(probs: Doubles, top: Positions) -> Doubles:
     """Return the nearest distributions in which class `top` of each row is, by a hair, the most probable.
 
     Parameters
@@ -296,7 +272,7 @@ def top1_changes(before: Array, after: Array) -> tuple[int, int]:
         Scores; of equal ones the first class is the predicted one.
     """
 
-    def tied(scores: Array) -> NDArray[np.bool_]:
+    def tied(scores: Array) -> Bools:
         return (scores == scores.max(axis=1, keepdims=True)).sum(axis=1) > 1
 
     changed = before.argmax(axis=1) != after.argmax(axis=1)
@@ -315,7 +291,7 @@ def _by_calibrator(parameters: Parameters) -> dict[str, dict[str, Parameter]]:
 def _learned(
     calibrator: AnyCalibrator,
     scores: Array,
-    labels: NDArray[np.integer[Any]],
+    labels: Labels,
     weights: Array | None,
     start: Parameters | None,
 ) -> AnyCalibrator:

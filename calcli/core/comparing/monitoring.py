@@ -12,9 +12,8 @@ from typing import Any, Literal
 from zlib import crc32
 
 import numpy as np
-from numpy.typing import NDArray
 
-from calcli.core.data.arrays import Array, Doubles, Positions, from_log_odds
+from calcli.core.data.arrays import Array, Bools, Doubles, Positions, from_log_odds
 from calcli.core.data.derived import slice_numbers
 from calcli.core.data.predictions import Predictions
 from calcli.core.data.units import Units, require_clusters, require_values
@@ -176,7 +175,7 @@ class Watched:
     score: Doubles
     outcome: Doubles
     hypothesis: Hypothesis
-    chosen: NDArray[np.bool_] | None = None
+    chosen: Bools | None = None
     counts: Array | None = None
 
 
@@ -197,7 +196,13 @@ def watched(
         If rows have weights.
     """
     if threshold is not None:
-        return _promised(predictions, threshold, tolerance)
+        predictions.require_probabilities()
+        threshold.require_same(predictions.kind, predictions.classes, predictions.provenance.path)
+        above, (_, hit) = threshold.answers(predictions), confidences(predictions, threshold.target)
+        rows, wrong = threshold.tallied(hit, above)
+        promise = np.full(int(np.count_nonzero(rows)), threshold.max_error)
+        hypothesis = Hypothesis.of(promise, np.zeros(len(promise)), promise + tolerance)
+        return Watched("promise", promise, wrong[rows].astype(np.float64), hypothesis, rows)
     score, outcome, counts = looked_at(predictions)
     has_scores = predictions.has_probabilities
     if reference is not None:
@@ -232,17 +237,6 @@ def looked_at(predictions: Predictions) -> tuple[Doubles, Doubles, Array | None]
     score, outcome = confidences(predictions, target)
     score = score if predictions.has_probabilities else np.full(len(score), 0.5)
     return score, outcome.astype(np.float64), None
-
-
-def _promised(predictions: Predictions, threshold: Threshold, tolerance: float) -> Watched:
-    """Return the errors among the rows that a threshold promises about."""
-    predictions.require_probabilities()
-    threshold.require_same(predictions.kind, predictions.classes, predictions.provenance.path)
-    above, (_, hit) = threshold.answers(predictions), confidences(predictions, threshold.target)
-    rows, wrong = threshold.tallied(hit, above)
-    promise = np.full(int(np.count_nonzero(rows)), threshold.max_error)
-    hypothesis = Hypothesis.of(promise, np.zeros(len(promise)), promise + tolerance)
-    return Watched("promise", promise, wrong[rows].astype(np.float64), hypothesis, rows)
 
 
 def reference_of(predictions: Predictions, cluster: str | None) -> Reference:
@@ -406,7 +400,7 @@ def periods_of(
 
 
 def _periods(
-    watch: Watched, codes: Positions, clusters: Positions | None, new: NDArray[np.bool_], names: Sequence[str]
+    watch: Watched, codes: Positions, clusters: Positions | None, new: Bools, names: Sequence[str]
 ) -> list[Period]:
     inside = codes >= 0
     code, score, outcome, new = codes[inside], watch.score[inside], watch.outcome[inside], new[inside]

@@ -8,10 +8,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from calcli.core.comparing.policy import EVERY, Bound, Outcome, Rule
-from calcli.core.data.arrays import Array, missing
+from calcli.core.data.arrays import Array, Bools, Positions, missing
 from calcli.core.data.derived import (
     PREDICTED,
     ChosenColumns,
@@ -186,7 +185,7 @@ def _require_same_columns(
             )
 
 
-def _unlike(values: Array, theirs: Array) -> NDArray[np.bool_]:
+def _unlike(values: Array, theirs: Array) -> Bools:
     """Tell where two columns put rows into different slices, whatever the types of their values."""
     if values.dtype.kind in "biuf" and theirs.dtype.kind in "biuf":
         different = values != theirs
@@ -241,12 +240,12 @@ def _keys(predictions: Predictions, key: str) -> Array:
     return keys
 
 
-def _positions(keys: Array, wanted: Array) -> NDArray[np.intp]:
+def _positions(keys: Array, wanted: Array) -> Positions:
     order = np.argsort(keys)
     return order[np.searchsorted(keys, wanted, sorter=order)]
 
 
-def _take(predictions: Predictions, rows: NDArray[np.intp]) -> Predictions:
+def _take(predictions: Predictions, rows: Positions) -> Predictions:
     """Return different rows in any order; they are held in memory unless they ascend."""
     if len(rows) == predictions.n_rows and (np.diff(rows) == 1).all():
         return predictions
@@ -462,7 +461,7 @@ def _cuts(predictions: Predictions, column: str) -> dict[str, Cut]:
     return {part.value: partial(_rows_in, numbers == n, part) for n, part in enumerate(slices)}
 
 
-def _rows_in(chosen: NDArray[np.bool_], part: Slice, predictions: Predictions) -> Predictions:
+def _rows_in(chosen: Bools, part: Slice, predictions: Predictions) -> Predictions:
     return sliced(select(predictions, chosen), part)
 
 

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from calcli.core.comparing.comparison import influences
-from calcli.core.data.arrays import Doubles, Floats, Stream, batch_sizes, draw_labels, generator
+from calcli.core.data.arrays import Doubles, Floats, Rng, Stream, batch_sizes, draw_labels, generator
 from calcli.core.data.binning import equal_width_index
 from calcli.core.data.blocks import sweep
 from calcli.core.data.derived import counted, gathered, thinned
@@ -128,7 +128,7 @@ def _rarer(rows: Predictions) -> int:
 
 
 def _deviations(
-    measured: Measurements, metrics: Sequence[Measure], settings: Settings, rng: np.random.Generator
+    measured: Measurements, metrics: Sequence[Measure], settings: Settings, rng: Rng
 ) -> dict[str, Doubles]:
     """Return for each metric how much worse each of the redraws is than the rows themselves."""
     rows = measured.predictions
@@ -178,7 +178,7 @@ def _gaps(measured: Measurements, metric: Measure, share: Doubles) -> Doubles:
     return Units.of(len(score)).table(cells, bins, share * (score - outcome))[:, 0]
 
 
-def _counts(redraws: int, rows: int, rng: np.random.Generator) -> Floats:
+def _counts(redraws: int, rows: int, rng: Rng) -> Floats:
     """Return how often each row counts, geometric with mean one: the zeros that a random number ends in."""
     bits = rng.integers(0, len(ENDING), (redraws, rows), dtype=np.uint16)
     return np.asarray(ENDING[bits])
@@ -188,7 +188,7 @@ BITS = np.arange(1 << 16)
 ENDING = np.log2(np.where(BITS, BITS & -BITS, 1 << 16)).astype(np.float32)
 
 
-def _perturbation(rows: Predictions, settings: Settings, rng: np.random.Generator) -> Mapping[str, float]:
+def _perturbation(rows: Predictions, settings: Settings, rng: Rng) -> Mapping[str, float]:
     """Return how much worse one more error, drawn from the probabilities, makes each metric.
 
     The gap of a bin, and so an error over bins, changes by no more than the share of a row.

@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from calcli.core.calibrators.base import Calibrator
 from calcli.core.calibrators.crossvalidation import rows_of
 from calcli.core.calibrators.temperature import Temperature
 from calcli.core.curves.reliability import FEW_ROWS
-from calcli.core.data.arrays import Doubles, Tables, from_log_odds, log_odds, log_softmax, log_sum_exp
+from calcli.core.data.arrays import Bools, Doubles, Tables, from_log_odds, log_odds, log_softmax, log_sum_exp
 from calcli.core.data.binning import Bins
 from calcli.core.data.predictions import Predictions
 from calcli.core.language.errors import InputError
@@ -53,7 +52,7 @@ class CalibrationMap:
     all_rows: int
 
     @property
-    def thin(self) -> NDArray[np.bool_]:
+    def thin(self) -> Bools:
         """(m,) whether a bin has rows, but too few to say anything."""
         return (self.bins.count > 0) & (self.bins.count < FEW_ROWS)
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from math import inf
 
 import numpy as np
-from numpy.typing import NDArray
 
+from calcli.core.data.arrays import Doubles
 from calcli.core.data.derived import thinned
 from calcli.core.data.predictions import Predictions
 from calcli.core.evaluating.measurements import Measurements
@@ -210,7 +210,7 @@ def shown_metrics(figure: str, evaluation: Evaluation, metrics: Sequence[str] = 
     return names
 
 
-def row_weights(problem: Problem) -> NDArray[np.float64]:
+def row_weights(problem: Problem) -> Doubles:
     """Return the (n,) weights of a problem's rows: ones where there are none."""
     if problem.weights is None:
         return np.ones(len(problem.score))

@@ -7,11 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from calcli.core.curves.needs import problem_of, row_weights
 from calcli.core.curves.reliability import FEW_ROWS
-from calcli.core.data.arrays import Doubles, Tables
+from calcli.core.data.arrays import Bools, Doubles, Positions, Tables
 from calcli.core.estimators.expected import BetaScore, IntegralOfRisks
 from calcli.core.estimators.intervals import wilson_interval
 from calcli.core.evaluating.metrics.scores import OfThresholds
@@ -225,7 +224,7 @@ def _normalized(estimate: Estimate) -> float:
 class _Costs:
     """Weights of misses and false alarms at any threshold, from sums made once."""
 
-    def __init__(self, score: Doubles, outcome: NDArray[np.bool_], weights: Doubles) -> None:
+    def __init__(self, score: Doubles, outcome: Bools, weights: Doubles) -> None:
         self._score = score
         self._hits = np.append(0, np.cumsum(weights * outcome)) / weights.sum()
         self._others = np.append(0, np.cumsum(weights * ~outcome)) / weights.sum()
@@ -295,7 +294,7 @@ def rejection_curve(problem: Problem, level: float | None = None) -> RejectionCu
     return RejectionCurve(1 - weight / weight[0], rate, promised / weight, low, high)
 
 
-def sums_from(values: Doubles, starts: NDArray[np.intp]) -> Doubles:
+def sums_from(values: Doubles, starts: Positions) -> Doubles:
     """Return the sums of values from each start to the end."""
     return np.cumsum(values[::-1])[::-1][starts]
 

@@ -9,10 +9,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from calcli.core.comparing.comparison import best_of, by_folder, numbers_in_names
-from calcli.core.data.arrays import Doubles, Tables
+from calcli.core.data.arrays import Doubles, Positions, Tables
 from calcli.core.data.derived import ENOUGH_ROWS
 from calcli.core.estimators.calibrationerror import SIGNIFICANT
 from calcli.core.evaluating.evaluate import slice_p_values, slices_of, with_corrected_p
@@ -297,7 +296,7 @@ class Course:
 
     metric: Measure
     series: str
-    number: NDArray[np.intp]
+    number: Positions
     value: Doubles
     line: Doubles
     best: int | None = None
@@ -419,7 +418,7 @@ def _named(folders: Sequence[str], *, runs: bool) -> dict[str, tuple[str, str]]:
     return {folder: (path_ if len(sets) > 1 else "", run) for folder, (run, _, path_) in splits.items()}
 
 
-def _chosen(chosen: Mapping[str, int], folder: str, number: NDArray[np.intp]) -> int | None:
+def _chosen(chosen: Mapping[str, int], folder: str, number: Positions) -> int | None:
     """Return the place of the number that was chosen for a folder."""
     if not chosen:
         return None

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from calcli.core.curves.needs import vectors_of
 from calcli.core.curves.reliability import FEW_ROWS
-from calcli.core.data.arrays import Array, Doubles, Tables
+from calcli.core.data.arrays import Array, Bools, Doubles, Tables
 from calcli.core.data.binning import Bins
 from calcli.core.estimators.evidence import beyond_chance
 from calcli.core.evaluating.metrics.partitions import cell_partition, vector_bins
@@ -56,7 +56,7 @@ class Simplex:
     frequency: Doubles
     share: Doubles
     count: NDArray[np.int64]
-    beyond: NDArray[np.bool_]
+    beyond: Bools
     borders: tuple[Doubles, ...] = ()
     binned: str = ""
 
@@ -176,7 +176,7 @@ def _simplex(problem: VectorProblem, binning: int | Recursive | None) -> Simplex
     )
 
 
-def _beyond(bins: Bins, heaviest: float) -> NDArray[np.bool_]:
+def _beyond(bins: Bins, heaviest: float) -> Bools:
     """Tell which bins have an outcome with a gap beyond chance, corrected for all outcomes of all bins."""
     shape = bins.score.shape
     count, weight = np.broadcast_to(bins.count, shape), np.broadcast_to(bins.weight, shape)

@@ -15,6 +15,9 @@ Array = NDArray[Any]
 Floats = NDArray[np.floating[Any]]  # single or double precision, as the input was
 Doubles = NDArray[np.float64]
 Positions = NDArray[np.intp]
+Labels = NDArray[np.integer[Any]]
+Bools = NDArray[np.bool_]
+Rng = np.random.Generator
 Tables = dict[str, dict[str, Array]]  # by name: columns of one length by their head
 
 MANY = 1 << 21  # rows of a file from which labels and weights are read with each pass over the scores
@@ -295,7 +298,7 @@ class Stream(IntEnum):
     RESAMPLED_PREDICTIONS = 6  # for errors if calibrated
 
 
-def generator(seed: int, stream: Stream, *numbers: int) -> np.random.Generator:
+def generator(seed: int, stream: Stream, *numbers: int) -> Rng:
     """Return the generator of a stream, or of a numbered part of it."""
     return np.random.default_rng([seed, int(stream), *numbers])
 

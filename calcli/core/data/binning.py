@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from calcli.core.data.arrays import Array, Doubles, Floats, batches
+from calcli.core.data.arrays import Array, Bools, Doubles, Floats, Positions, batches
 
 T = TypeVar("T", bound=np.generic)
 TOGETHER = 1 << 16  # scores that are binned at once; their temporaries stay in the cache
@@ -23,12 +23,12 @@ FINEST = 1e-4  # of the largest weight: the least unit that is looked for
 TRIED = 1_000  # weights that a unit is looked for in, before all are held against it
 
 
-def equal_width_edges(bins: int) -> NDArray[np.float64]:
+def equal_width_edges(bins: int) -> Doubles:
     """Return the (bins + 1,) edges i / bins of the unit interval."""
     return np.arange(bins + 1) / bins
 
 
-def bin_index(values: Floats, edges: NDArray[np.float64]) -> NDArray[np.intp]:
+def bin_index(values: Floats, edges: Doubles) -> Positions:
     """Return the (n,) bin of each value: the number of inner edges at or below it.
 
     Values below the first or above the last edge go to the first or last bin.
@@ -36,7 +36,7 @@ def bin_index(values: Floats, edges: NDArray[np.float64]) -> NDArray[np.intp]:
     return np.searchsorted(edges[1:-1], values, side="right")
 
 
-def equal_width_index(values: Floats, bins: int) -> NDArray[np.intp]:
+def equal_width_index(values: Floats, bins: int) -> Positions:
     """Return `bin_index(values, equal_width_edges(bins))` for values in [0, 1], by arithmetic."""
     guess = (values.astype(np.float64, copy=False) * bins).astype(np.intp)
     np.minimum(guess, bins - 1, out=guess)
@@ -48,12 +48,12 @@ def equal_width_index(values: Floats, bins: int) -> NDArray[np.intp]:
     return guess
 
 
-def equal_width_cuts(ordered: Floats, bins: int) -> NDArray[np.intp]:
+def equal_width_cuts(ordered: Floats, bins: int) -> Positions:
     """Return the (bins + 1,) positions that part ascending values into equal-width bins."""
     return edge_cuts(ordered, equal_width_edges(bins))
 
 
-def edge_cuts(ordered: Floats, edges: NDArray[np.float64]) -> NDArray[np.intp]:
+def edge_cuts(ordered: Floats, edges: Doubles) -> Positions:
     """Return the positions that part ascending values at explicit edges, each bin closed on the left."""
     inner = edges[1:-1].astype(ordered.dtype)
     # in single precision the least value at or above the edge divides the same rows, without a copy of them
@@ -61,7 +61,7 @@ def edge_cuts(ordered: Floats, edges: NDArray[np.float64]) -> NDArray[np.intp]:
     return np.concatenate([[0], np.searchsorted(ordered, inner), [len(ordered)]]).astype(np.intp)
 
 
-def equal_mass_cuts(ordered: Floats, bins: int, weights: Floats | None = None) -> NDArray[np.intp]:
+def equal_mass_cuts(ordered: Floats, bins: int, weights: Floats | None = None) -> Positions:
     """Return the positions that part ascending values into bins of about equal counts or weights.
 
     The sizes follow `numpy.array_split`, also for weights that are multiples of one number, which count equal
@@ -122,7 +122,7 @@ def _unit_of(weights: Doubles, finest: float, rounding: float) -> float | None:
     return least / float(divisors[0]) if len(divisors) else None
 
 
-def _near_whole(multiples: Doubles, rounding: float) -> NDArray[np.bool_]:
+def _near_whole(multiples: Doubles, rounding: float) -> Bools:
     return np.abs(multiples - np.rint(multiples)) <= np.maximum(COMMON, rounding * multiples)
 
 
@@ -131,7 +131,7 @@ def recursive_cuts(
     min_rows: int,
     weights: Floats | None = None,
     counts: NDArray[np.int64] | None = None,
-) -> NDArray[np.intp]:
+) -> Positions:
     """Return the positions that part ascending values at their mean, again and again while bins are large.
 
     A bin of at least `min_rows` values, not all equal, is split: the values below the mean go to one side
@@ -165,7 +165,7 @@ def distinct(positions: NDArray[T]) -> NDArray[T]:
     return ordered[is_run_end(ordered)]
 
 
-def is_run_end(ordered: NDArray[Any]) -> NDArray[np.bool_]:
+def is_run_end(ordered: NDArray[Any]) -> Bools:
     """Tell of each of the ascending values whether it is the last one of a run of equal values."""
     return np.append(ordered[1:] != ordered[:-1], True)
 
@@ -187,9 +187,9 @@ class Bins:
     """
 
     count: NDArray[np.int64]
-    weight: NDArray[np.float64]
-    score: NDArray[np.float64]
-    outcome: NDArray[np.float64]
+    weight: Doubles
+    score: Doubles
+    outcome: Doubles
 
 
 def equal_width_bins(score: Floats, outcome: Array, weights: Floats | None, bins: int) -> Bins:

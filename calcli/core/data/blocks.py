@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from calcli.core.data.arrays import SUM_ROUNDING, Array, Floats, class_sums, row_sums
+from calcli.core.data.arrays import SUM_ROUNDING, Array, Bools, Floats, Positions, class_sums, row_sums
 from calcli.core.data.predictions import Predictions
 from calcli.core.data.processes import in_order, threads_for
 from calcli.core.language.settings import Precision
@@ -65,7 +65,7 @@ class Block:
         self._of_answers, self._of_probs = predictions.of_answers, predictions.kind == "probs"
         self._graded = self._of_answers and not predictions.has_probabilities
         self._kept: dict[Hashable, Any] = {}
-        self._largest: dict[int, tuple[NDArray[np.intp], Floats]] = {}
+        self._largest: dict[int, tuple[Positions, Floats]] = {}
         source = scores.T if self.class_axis == 0 else scores
         self.exp = exp = np.empty(source.shape, dtype)
         if not source.flags.c_contiguous or predictions.kind == "probs":
@@ -132,23 +132,23 @@ class Block:
         return self.column(1) if self._of_answers else self.top / self.total
 
     @cached_property
-    def _is_top(self) -> NDArray[np.bool_]:
+    def _is_top(self) -> Bools:
         return np.equal(self.exp, self.per_row(self.top))
 
     @property
-    def predicted(self) -> NDArray[np.intp]:
+    def predicted(self) -> Positions:
         """(n,) the most probable class, the first one on ties."""
         return self._is_top.argmax(self.class_axis)
 
     @property
-    def tied(self) -> NDArray[np.bool_]:
+    def tied(self) -> Bools:
         """(n,) whether the largest probability is shared by two classes or more."""
         tied = np.zeros(len(self.labels), np.bool_)
         tied[self._tied] = True
         return tied
 
     @cached_property
-    def _tied(self) -> NDArray[np.intp]:
+    def _tied(self) -> Positions:
         """Rows with a largest probability that two classes or more share."""
         if self._of_answers:
             return np.empty(0, np.intp)  # nothing is predicted
@@ -205,7 +205,7 @@ class Block:
             self._kept[key] = compute(self)
         return cast(T, self._kept[key])
 
-    def largest(self, r: int) -> tuple[NDArray[np.intp], Floats]:
+    def largest(self, r: int) -> tuple[Positions, Floats]:
         """Return the `r` most probable classes, the lower first on ties, and their probabilities; (n, r)."""
         if r in self._largest:
             return self._largest[r]
@@ -220,7 +220,7 @@ class Block:
         self._largest[r] = classes, probs
         return classes, probs
 
-    def labelled(self, labels: NDArray[np.intp]) -> Block:
+    def labelled(self, labels: Positions) -> Block:
         """Return the block as if it had other labels, (n,); what its statistics keep is of no label."""
         relabelled = copy(self)
         for name in ("_label_exp", "label_prob", "hit", "brier"):
@@ -230,7 +230,7 @@ class Block:
             relabelled.log_prob = np.log(relabelled.label_prob)
         return relabelled
 
-    def label_within(self, r: int) -> NDArray[np.bool_]:
+    def label_within(self, r: int) -> Bools:
         """(n,) whether the label is among the `r` most probable classes; ties go to the lower class."""
         label_exp = self._label_exp
         within = self._count(self.exp >= self.per_row(label_exp)) <= r
@@ -244,7 +244,7 @@ class Block:
         within[beyond[ties]] = np.count_nonzero(before, axis=1) < r
         return within
 
-    def _count(self, chosen: NDArray[np.bool_]) -> NDArray[np.unsignedinteger[Any]]:
+    def _count(self, chosen: Bools) -> NDArray[np.unsignedinteger[Any]]:
         """Count over the classes, in integers just wide enough."""
         wide = np.min_scalar_type(chosen.shape[self.class_axis])
         return np.add.reduce(chosen.view(np.uint8), axis=self.class_axis, dtype=wide)

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from calcli.core.data.arrays import Array, Floats, Positions, pieces
+from calcli.core.data.arrays import Array, Bools, Doubles, Floats, Positions, pieces
 from calcli.core.data.blocks import BLOCK_BYTES, blocks
 from calcli.core.data.predictions import ArrayScores, DerivedScores, Kind, Predictions, Scores
 from calcli.core.language.errors import InputError, UsageError, naming
@@ -107,7 +107,7 @@ class Priors:
     values: tuple[float, ...] = ()
     classes: tuple[str, ...] = ()
 
-    def of(self, classes: Sequence[str]) -> NDArray[np.float64]:
+    def of(self, classes: Sequence[str]) -> Doubles:
         """Return the (K,) priors of some classes; they sum to 1.
 
         Raises
@@ -143,7 +143,7 @@ class ShiftedScores(DerivedScores):
         (K,) what to add to the logarithms.
     """
 
-    shift: NDArray[np.float64]
+    shift: Doubles
     kind: ClassVar[Kind] = "logits"
 
     def blocks(self, rows: int) -> Iterator[Floats]:
@@ -183,7 +183,7 @@ def at_priors(predictions: Predictions, settings: Settings) -> Predictions:
     return _noted(moved, f"the posteriors are moved from the class priors {_some(old)} to {_some(new)}")
 
 
-def _weighted(predictions: Predictions, priors: ClassPriors, frequency: NDArray[np.float64]) -> Predictions:
+def _weighted(predictions: Predictions, priors: ClassPriors, frequency: Doubles) -> Predictions:
     with naming("--priors"):
         wanted = priors.of(predictions.classes)
     absent = np.flatnonzero((frequency == 0) & (wanted > 0))
@@ -200,7 +200,7 @@ def _weighted(predictions: Predictions, priors: ClassPriors, frequency: NDArray[
     return _noted(replace(predictions, weights=weights, priors=wanted), note)
 
 
-def prior_shift(classes: Sequence[str], old: Floats, new: Floats) -> NDArray[np.float64]:
+def prior_shift(classes: Sequence[str], old: Floats, new: Floats) -> Doubles:
     """Return the (K,) logarithms of new over old class priors (Saerens et al. 2002, equation 4).
 
     Posteriors times these factors, divided by their sum, are the posteriors of a system trained at the new
@@ -232,7 +232,7 @@ def _noted(predictions: Predictions, note: str) -> Predictions:
     return replace(predictions, provenance=replace(origin, notes=(*origin.notes, note)))
 
 
-def _some(priors: NDArray[np.float64]) -> str:
+def _some(priors: Doubles) -> str:
     return some([f"{prior:.4g}" for prior in priors])
 
 
@@ -270,7 +270,7 @@ class Slice:
 class ChosenScores(DerivedScores):
     """Some rows of other scores, still read block by block."""
 
-    chosen: NDArray[np.bool_]
+    chosen: Bools
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -320,7 +320,7 @@ class ChosenColumns(Mapping[str, Array]):
         return len(self.columns)
 
 
-def select(predictions: Predictions, chosen: NDArray[np.bool_]) -> Predictions:
+def select(predictions: Predictions, chosen: Bools) -> Predictions:
     """Return the chosen rows, (N,) booleans, as predictions read in the same way."""
     return replace(
         predictions,
@@ -364,7 +364,7 @@ def counted(predictions: Predictions) -> Predictions:
     return replace(select(predictions, weights > 0), provenance=replace(origin, notes=(*origin.notes, note)))
 
 
-def select_each(predictions: Predictions, numbers: NDArray[np.intp]) -> Iterator[Predictions]:
+def select_each(predictions: Predictions, numbers: Positions) -> Iterator[Predictions]:
     """Yield the rows of each number, from 0, as predictions of their own.
 
     Slices are read together as far as their scores fit into memory: a file is read once, however many slices
@@ -417,7 +417,7 @@ def gathered(scores: Scores, order: Positions | None = None) -> GatheredScores:
     return GatheredScores(array, scores.kind, scores.kind_reason, stored=scores.dtype)
 
 
-def slice_numbers(predictions: Predictions, column: str) -> tuple[list[Slice], NDArray[np.intp]]:
+def slice_numbers(predictions: Predictions, column: str) -> tuple[list[Slice], Positions]:
     """Return every value of a column, in order, and the (N,) number among them of each row's own.
 
     Raises
@@ -446,7 +446,7 @@ def slice_names(values: Array) -> NDArray[np.str_]:
     return names[codes]
 
 
-def _names(values: Array) -> tuple[NDArray[np.str_], NDArray[np.intp]]:
+def _names(values: Array) -> tuple[NDArray[np.str_], Positions]:
     """Return the distinct names of slices by some values, and the (N,) number among them of each row's."""
     texts, codes = np.unique(_texts(values), return_inverse=True)
     if values.dtype.kind == "f":

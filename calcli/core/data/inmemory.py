@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from calcli.core.data.arrays import Array, Floats, is_nothing
+from calcli.core.data.arrays import Array, Bools, Floats, is_nothing
 from calcli.core.data.predictions import Kind
 from calcli.core.language.errors import InputError
 
@@ -23,7 +22,7 @@ HARDLY_LOGITS = 30  # so far from 0 the largest log-odds rarely are
 ROUNDING = 1e-6  # of the sum itself: 0.999 is within the tolerance
 
 
-def sums_to_one(block: Floats, tolerance: float = TOLERANCE) -> NDArray[np.bool_]:
+def sums_to_one(block: Floats, tolerance: float = TOLERANCE) -> Bools:
     """Return for each row whether it sums to one, up to rounding; never true for a row with nan."""
     sums = block @ np.ones(block.shape[1], block.dtype)
     return np.abs(sums - 1) <= tolerance + ROUNDING

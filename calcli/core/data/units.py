@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
 
-from calcli.core.data.arrays import Array, Doubles, Floats, Positions, missing
+from calcli.core.data.arrays import Array, Doubles, Floats, Labels, Positions, Rng, missing
 from calcli.core.data.predictions import Predictions
 from calcli.core.language.errors import InputError
 
@@ -102,7 +101,7 @@ class Units:
         weight = self.weights(weights)
         return float(weight.sum() ** 2 / np.square(weight).sum())
 
-    def drawn(self, rng: np.random.Generator) -> Positions:
+    def drawn(self, rng: Rng) -> Positions:
         """Return the rows of units drawn with replacement, the number of units unchanged."""
         numbers = rng.integers(0, self.number, self.number)
         if self.single:  # in order, without a sort
@@ -184,9 +183,7 @@ def require_values(predictions: Predictions, column: str, mend: str, *, weighted
         raise InputError(f"{where} has no value in column {column!r}{count}; {mend}")
 
 
-def random_folds(
-    rows: int, folds: int, generator: np.random.Generator, units: Units | None = None
-) -> NDArray[np.intp]:
+def random_folds(rows: int, folds: int, generator: Rng, units: Units | None = None) -> Positions:
     """Deal rows at random into folds of equal size, whatever their labels.
 
     Folds that hold each class as evenly as it goes would tell a fit how often a class occurs among the rows
@@ -215,12 +212,12 @@ def random_folds(
     return fold
 
 
-def numbers_of(fold: NDArray[np.integer[Any]]) -> list[int]:
+def numbers_of(fold: Labels) -> list[int]:
     """Return the numbers that occur, ascending; `numpy.unique` would load numpy's masked arrays first."""
     return [int(number) for number in np.flatnonzero(np.bincount(fold))]
 
 
-def column_folds(predictions: Predictions, column: str) -> NDArray[np.intp]:
+def column_folds(predictions: Predictions, column: str) -> Positions:
     """Return the fold of each row, 0 or more: rows that share a value of a column are in one.
 
     Raises

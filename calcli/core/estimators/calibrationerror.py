@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calcli.core.data.arrays import Array, batches
+from calcli.core.data.arrays import Array, Doubles, Positions, Rng, batches
 from calcli.core.data.binning import distinct
 from calcli.core.problems.problem import Problem, segment_sums
 
@@ -53,7 +53,7 @@ class Null:
     draws: int | None = None
 
 
-def compare(value: float, draws: NDArray[np.float64], rounding: float = 0.0) -> Null:
+def compare(value: float, draws: Doubles, rounding: float = 0.0) -> Null:
     """Summarize (B,) errors of simulated outcomes; the p-value is (1 + #{draws >= value}) / (1 + B).
 
     Errors of the same outcomes must count as equal: sums differ in the last bit, others by up to `rounding`.
@@ -64,9 +64,7 @@ def compare(value: float, draws: NDArray[np.float64], rounding: float = 0.0) -> 
     return Null(float(draws.mean()), sd, p_value, draws=len(draws))
 
 
-def outcome_sums(
-    problem: Problem, cut_sets: Sequence[NDArray[np.intp]], draws: int, rng: np.random.Generator
-) -> list[NDArray[np.float64]]:
+def outcome_sums(problem: Problem, cut_sets: Sequence[Positions], draws: int, rng: Rng) -> list[Doubles]:
     """Draw outcomes from the scores and sum them, weighted, between consecutive cuts.
 
     Returns
@@ -89,9 +87,7 @@ def outcome_sums(
     return sums
 
 
-def _of_rows(
-    problem: Problem, cut_sets: Sequence[NDArray[np.intp]], draws: int, rng: np.random.Generator
-) -> list[NDArray[np.float64]]:
+def _of_rows(problem: Problem, cut_sets: Sequence[Positions], draws: int, rng: Rng) -> list[Doubles]:
     """Draw the outcome of every row."""
     n, weights = len(problem.score), problem.weights
     sums = [np.empty((draws, len(cuts) - 1)) for cuts in cut_sets]
@@ -108,8 +104,8 @@ def _of_rows(
 
 
 def _of_entries(
-    problem: Problem, counts: NDArray[np.int64], cuts: NDArray[np.intp], draws: int, rng: np.random.Generator
-) -> NDArray[np.float64]:
+    problem: Problem, counts: NDArray[np.int64], cuts: Positions, draws: int, rng: Rng
+) -> Doubles:
     """Draw the outcomes of entries that stand for several rows: the same draws as of the rows themselves.
 
     Rows of unequal weights are drawn like their effective number of rows of equal weight (Kish 1965).
@@ -119,7 +115,7 @@ def _of_entries(
     fine = distinct(np.concatenate([ends, _even_cuts(rows[-1])]))
     weights = counts if problem.weights is None else problem.weights
 
-    def between(values: Array) -> NDArray[np.float64]:
+    def between(values: Array) -> Doubles:
         return np.diff(np.interp(fine, rows, np.append(0.0, np.cumsum(values, dtype=np.float64))))
 
     weight, squares = between(weights), between(problem.squared_weights)
@@ -129,25 +125,25 @@ def _of_entries(
     return _binomial_sums(number.astype(np.int64), mean, np.searchsorted(fine, ends), draws, rng, per_row)
 
 
-def _even_cuts(rows: int) -> NDArray[np.intp]:
+def _even_cuts(rows: int) -> Positions:
     return np.linspace(0, rows, CELLS + 1).astype(np.intp)
 
 
 def _binomial_sums(
     number: NDArray[np.int64],
-    mean: NDArray[np.float64],
-    places: NDArray[np.intp],
+    mean: Doubles,
+    places: Positions,
     draws: int,
-    rng: np.random.Generator,
-    per_hit: NDArray[np.float64] | None = None,
-) -> NDArray[np.float64]:
+    rng: Rng,
+    per_hit: Doubles | None = None,
+) -> Doubles:
     """Return (draws, m) sums between places in cells, of `number` rows, each of weight `per_hit`."""
     # cell by cell, as a distribution is set up once for all of its draws
     totals = rng.binomial(number[:, None], mean[:, None], size=(len(number), draws))
     return segment_sums(totals.T if per_hit is None else totals.T * per_hit, places)
 
 
-def holm(p_values: Sequence[float] | NDArray[np.float64]) -> NDArray[np.float64]:
+def holm(p_values: Sequence[float] | Doubles) -> Doubles:
     """Return adjusted p-values; Holm's procedure rejects values at or below a level (Holm 1979).
 
     The chance that any true hypothesis is rejected is then at most the level, however the tests depend on
@@ -190,7 +186,7 @@ def with_holm(nulls: Sequence[Null | None], counted: Sequence[bool]) -> list[Nul
     return [replace(null, corrected_p=corrected.get(n)) if null else None for n, null in enumerate(nulls)]
 
 
-def class_wise_error(errors: NDArray[np.float64], norm: str) -> Any:
+def class_wise_error(errors: Doubles, norm: str) -> Any:
     """Aggregate the errors of all classes: their mean, root mean square or maximum.
 
     Parameters

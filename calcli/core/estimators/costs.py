@@ -9,9 +9,8 @@ from functools import cached_property
 from typing import Literal, TypeAlias, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
-from calcli.core.data.arrays import Floats
+from calcli.core.data.arrays import Doubles, Floats, Positions
 from calcli.core.data.blocks import Block, RowStatistic
 from calcli.core.data.predictions import Predictions
 from calcli.core.language.errors import InputError, UsageError
@@ -22,7 +21,6 @@ from calcli.core.language.text import some
 Word = Literal["zero-one", "balanced", "abstain", "imbalanced"]
 
 FORMS = "zero-one, balanced, abstain:COST, imbalanced:CLASS:COST"
-ABSTAIN = "abstain"
 
 
 @dataclass(frozen=True)
@@ -43,7 +41,7 @@ class CostMatrix:
 
     name: str
     decisions: tuple[str, ...]
-    cost: NDArray[np.float64]
+    cost: Doubles
     balanced: bool = field(default=False, kw_only=True)
 
     @property
@@ -78,25 +76,25 @@ class CostMatrix:
         return {self.column: lambda block: self.cost[block.labels, self.decided(block)]}
 
     @cached_property
-    def _gain(self) -> NDArray[np.float64]:
+    def _gain(self) -> Doubles:
         """(K, D) what each decision saves against the worst one; of zero-one costs exactly the identity."""
         return self.cost.max(axis=1, keepdims=True) - self.cost
 
     @cached_property
-    def _own_gain(self) -> NDArray[np.float64] | None:
+    def _own_gain(self) -> Doubles | None:
         """(K,) savings of the first K decisions, if each saves anything for one class only."""
         k = len(self.cost)
         diagonal = np.diagonal(self._gain)
         return diagonal[:, None] if np.array_equal(self._gain[:, :k], np.diag(diagonal)) else None
 
-    def decide(self, block: Block) -> NDArray[np.intp]:
+    def decide(self, block: Block) -> Positions:
         """Return the (n,) decisions of least expected cost under the block's probabilities.
 
         Of decisions with the same expected cost, the first is taken.
         """
         return self.best(block.exp if block.class_axis == 0 else block.exp.T)
 
-    def best(self, exp: Floats) -> NDArray[np.intp]:
+    def best(self, exp: Floats) -> Positions:
         """Return the (n,) decisions of least expected cost under multiples of (K, n) probabilities."""
         gain, diagonal = self._gain.astype(exp.dtype), self._own_gain
         layout: Literal["C", "F"] = "C" if exp.flags.c_contiguous else "F"
@@ -108,7 +106,7 @@ class CostMatrix:
         np.matmul(gain[:, start:].T, exp, out=expected_gain[start:])
         return expected_gain.argmax(axis=0)
 
-    def decided(self, block: Block) -> NDArray[np.intp]:
+    def decided(self, block: Block) -> Positions:
         """Return what `decide` says, which is asked once for each block."""
         return block.kept(self.decision_column, self.decide)
 
@@ -126,14 +124,14 @@ class Decided(CostMatrix):
     """
 
     source: str
-    given: NDArray[np.intp]
+    given: Positions
 
     @property
     def title(self) -> str:
         """What they are, for a table."""
         return f"{self.name}, as in column {self.source}"
 
-    def decide(self, block: Block) -> NDArray[np.intp]:
+    def decide(self, block: Block) -> Positions:
         """Return the (n,) decisions."""
         return self.given[block.rows]
 
@@ -217,7 +215,7 @@ class CostWord:
         np.fill_diagonal(cost, 0)
         if self.word == "abstain":
             cost = np.column_stack([cost, np.full(len(classes), self.amount)])
-            decisions = (*decisions, ABSTAIN)
+            decisions = (*decisions, "abstain")
         return CostMatrix(self.name, decisions, cost, balanced=self.word == "balanced")
 
 

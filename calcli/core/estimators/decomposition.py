@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
-from calcli.core.data.arrays import Array, Doubles, Floats
+from calcli.core.data.arrays import Array, Doubles, Floats, Positions
 from calcli.core.data.binning import MASS_ROUNDING, Bins
 from calcli.core.estimators.rules import Decomposable
 from calcli.core.problems.problem import Blocks, pav
@@ -73,7 +72,7 @@ class RefinedBins:
         weight = self.sums.weight
         return np.divide(self.sums.outcome, weight, out=np.zeros(weight.shape), where=weight > 0)
 
-    def losses(self, cells: NDArray[np.intp], labels: Array) -> Doubles:
+    def losses(self, cells: Positions, labels: Array) -> Doubles:
         """Return (n,) losses of rows with the refinement loss as mean, to first order also in resamples.
 
         Parameters

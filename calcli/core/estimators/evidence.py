@@ -10,9 +10,8 @@ from statistics import NormalDist
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from calcli.core.data.arrays import Doubles, Stream, batch_sizes, generator
+from calcli.core.data.arrays import Bools, Doubles, Stream, batch_sizes, generator
 from calcli.core.data.binning import Bins
 from calcli.core.estimators.calibrationerror import SIGNIFICANT, holm
 from calcli.core.estimators.intervals import (
@@ -536,7 +535,7 @@ def _terms(observed: Doubles, expected: Doubles) -> Doubles:
         return np.where(observed > 0, observed * (np.log(observed) - np.log(expected)), 0)
 
 
-def beyond_chance(bins: Bins, heaviest: float = 1.0) -> NDArray[np.bool_]:
+def beyond_chance(bins: Bins, heaviest: float = 1.0) -> Bools:
     """Tell which gaps exceed chance, corrected for the number of bins with rows (Holm, at 5%).
 
     If the scores are calibrated, the chance of a single such error is at most 5%.

@@ -13,12 +13,11 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from calcli.core.data.arrays import Array, Doubles, Floats
+from calcli.core.data.arrays import Array, Doubles, Floats, Labels, Positions
 from calcli.core.data.blocks import Block, RowStatistic
 from calcli.core.estimators.costs import CostMatrix
 from calcli.core.estimators.rules import ScoringRule
@@ -190,7 +189,7 @@ class Risk(ScoringRule):
         """Return the (n,) costs of the decisions for the rows of a block."""
         return self.costs.statistics[self.costs.column](block)
 
-    def losses(self, log_probs: Floats, labels: NDArray[np.integer[Any]]) -> Doubles:
+    def losses(self, log_probs: Floats, labels: Labels) -> Doubles:
         """Return the (N,) costs of the decisions, given (N, K) log-probabilities."""
         return self.costs.cost[labels, self._decisions(log_probs)]
 
@@ -202,7 +201,7 @@ class Risk(ScoringRule):
         """Return the cost of the decision that is best for all."""
         return (priors @ self.costs.cost).min(axis=-1)
 
-    def _decisions(self, log_probs: Floats) -> NDArray[np.intp]:
+    def _decisions(self, log_probs: Floats) -> Positions:
         return self.costs.best(np.exp(log_probs.T, dtype=np.float64))
 
 
@@ -216,7 +215,7 @@ class Weighted(ScoringRule):
         """Return the (n,) losses of the rows of a block."""
         return self.score.statistics[self.score.column](block)
 
-    def losses(self, log_probs: Floats, labels: NDArray[np.integer[Any]]) -> Doubles:
+    def losses(self, log_probs: Floats, labels: Labels) -> Doubles:
         """Return the (N,) losses of (N, 2) log-probabilities."""
         return self.score.losses(log_probs[:, 1] - log_probs[:, 0], labels)
 
@@ -296,7 +295,7 @@ class _Trapezoids:
         piece = np.clip(np.searchsorted(self._threshold, point, side="right") - 1, 0, len(self._end) - 1)
         return np.asarray(self._piece(piece, log_point, point) + self._above[piece])
 
-    def _piece(self, piece: NDArray[np.intp], log_start: Doubles, start: Doubles) -> Doubles:
+    def _piece(self, piece: Positions, log_start: Doubles, start: Doubles) -> Doubles:
         """Return the integrals over pieces from a point within each to its end."""
         level, end = self._level[piece], self._end[piece]
         rising = np.where(level == 0, 0, np.log(end) - np.where(level == 0, 0, log_start))

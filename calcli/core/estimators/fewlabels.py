@@ -13,7 +13,6 @@ from functools import cached_property
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from calcli.core.data.arrays import Array, Doubles
 from calcli.core.estimators.intervals import (
@@ -278,5 +277,5 @@ def kolmogorov_p(values: Doubles, reference: Doubles) -> float:
     return min(1.0, series) if root > 0.2 else 1.0
 
 
-def _size(influence: NDArray[np.float64]) -> float:
+def _size(influence: Doubles) -> float:
     return effective_size(float((influence**2).sum()), float((influence**4).sum()))

@@ -491,8 +491,8 @@ def contrast(
 
 
 def wilson_interval(
-    frequency: NDArray[np.float64], rows: NDArray[np.int64 | np.float64], level: float
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    frequency: Doubles, rows: NDArray[np.int64 | np.float64], level: float
+) -> tuple[Doubles, Doubles]:
     """Return the ends of the score interval of a probability (Wilson 1927).
 
     Parameters

@@ -12,12 +12,10 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from calcli.core.data.arrays import Doubles, Stream, generator
+from calcli.core.data.arrays import Bools, Doubles, Labels, Stream, generator
 from calcli.core.estimators.evidence import (
     FEW_DISCORDANT,
     NORMAL,
@@ -223,7 +221,7 @@ class Shares:
         misses = math.inf if pilot.paired else pilot.of_gained + pilot.of_lost - hits
         return min(hits, misses) * min(1.0, rows / self.rows)
 
-    def proven(self, rows: int, margin: float, tail: float, truth: float = 0.0) -> NDArray[np.bool_]:
+    def proven(self, rows: int, margin: float, tail: float, truth: float = 0.0) -> Bools:
         """Return whether samples prove the candidate no worse by a margin, and no better, (2, redraws).
 
         The true difference is `truth`; only paired shares take one.
@@ -290,7 +288,7 @@ class Units:
         """Return how many units carry the difference."""
         return self.pilot.spread.freedom * min(1.0, rows / self.rows)
 
-    def proven(self, rows: int, margin: float, tail: float) -> NDArray[np.bool_]:
+    def proven(self, rows: int, margin: float, tail: float) -> Bools:
         """Return whether samples prove the candidate no worse by a margin, and no better, (2, redraws)."""
         errors = (replace(spread, value=spread.value - truth) for spread, truth in self.drawn(rows))
         ends = [(error.enough, error.p_below(margin), error.p_above(-margin)) for error in errors]
@@ -316,9 +314,7 @@ class Units:
             yield spread, float(share @ values)
 
 
-def _scaled(
-    pilot: Spread, values: Doubles, counts: NDArray[np.integer[Any]], value: float, growth: float
-) -> Spread:
+def _scaled(pilot: Spread, values: Doubles, counts: Labels, value: float, growth: float) -> Spread:
     """Return the spread of a sample, with contributions of units at these counts, like a pilot's."""
     number = int(counts.sum())
     scaled = values / number

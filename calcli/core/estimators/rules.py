@@ -6,9 +6,8 @@ from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from calcli.core.data.arrays import Array, Doubles, Floats
+from calcli.core.data.arrays import Array, Doubles, Floats, Labels
 from calcli.core.data.blocks import Block, RowStatistic
 
 
@@ -45,7 +44,7 @@ class ScoringRule(ABC):
         return lambda block: np.minimum(self.of_block(block), greatest)
 
     @abstractmethod
-    def losses(self, log_probs: Floats, labels: NDArray[np.integer[Any]]) -> Doubles:
+    def losses(self, log_probs: Floats, labels: Labels) -> Doubles:
         """Return the (N,) losses of (N, K) log-probabilities."""
 
     @abstractmethod
@@ -132,7 +131,7 @@ class LogLoss(Decomposable):
         """Return the loss of a label with its probability raised to `clip`."""
         return -np.log(clip) if clip else np.inf
 
-    def losses(self, log_probs: Floats, labels: NDArray[np.integer[Any]]) -> Doubles:
+    def losses(self, log_probs: Floats, labels: Labels) -> Doubles:
         """Return the (N,) losses of (N, K) log-probabilities."""
         return -log_probs[np.arange(len(labels)), labels].astype(np.float64, copy=False)
 
@@ -214,7 +213,7 @@ class Brier(Decomposable):
         """Return the (n,) losses of the rows of a block."""
         return self._share * block.brier
 
-    def losses(self, log_probs: Floats, labels: NDArray[np.integer[Any]]) -> Doubles:
+    def losses(self, log_probs: Floats, labels: Labels) -> Doubles:
         """Return the (N,) losses of (N, K) log-probabilities."""
         probs = np.exp(log_probs, dtype=np.float64)
         of_label = np.exp(log_probs[np.arange(len(labels)), labels])
@@ -271,7 +270,7 @@ class RankedProbabilityScore(ScoringRule):
         """Return the (n,) losses of the rows of a block."""
         return _between(np.cumsum(block.probs, axis=0, dtype=np.float64).T, block.labels)
 
-    def losses(self, log_probs: Floats, labels: NDArray[np.integer[Any]]) -> Doubles:
+    def losses(self, log_probs: Floats, labels: Labels) -> Doubles:
         """Return the (N,) losses of (N, K) log-probabilities."""
         return _between(np.cumsum(np.exp(log_probs, dtype=np.float64), axis=1), labels)
 
@@ -286,7 +285,7 @@ class RankedProbabilityScore(ScoringRule):
         return np.asarray((below * (1 - below)).mean(axis=-1))
 
 
-def _between(cumulative: Doubles, labels: NDArray[np.integer[Any]]) -> Doubles:
+def _between(cumulative: Doubles, labels: Labels) -> Doubles:
     """Return the (n,) mean squared errors of (n, K) cumulative probabilities between the classes."""
     below = labels[:, None] <= np.arange(cumulative.shape[1] - 1)
     return np.asarray(np.square(cumulative[:, :-1] - below).mean(axis=1))

@@ -20,11 +20,10 @@ from statistics import NormalDist
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from calcli.core.calibrators.fit.logistic import LogisticLoss
 from calcli.core.calibrators.fit.newton import minimize
-from calcli.core.data.arrays import Array, Doubles, Floats, Positions, Stream, generator
+from calcli.core.data.arrays import Array, Bools, Doubles, Floats, Positions, Rng, Stream, generator
 from calcli.core.data.units import Units
 from calcli.core.estimators.intervals import TINY
 from calcli.core.estimators.power import POWER
@@ -189,7 +188,7 @@ class Kept:
     partitions: Sequence[Partition]
     cell: Positions
     cells: Sequence[Positions]
-    enough: NDArray[np.bool_]
+    enough: Bools
 
     @classmethod
     def of(cls, partitions: Sequence[Partition], min_rows: int, units: Units | None) -> Kept:
@@ -240,7 +239,7 @@ def _look(
     metric: SegmentMetric,
     draws: int,
     level: float,
-    rng: np.random.Generator,
+    rng: Rng,
     units: Units | None,
 ) -> list[Segment]:
     """Return all segments beside the recalibration, the furthest from chance first."""

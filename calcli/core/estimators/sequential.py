@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
-from numpy.typing import NDArray
 
 from calcli.core.calibrators.fit.logistic import LogisticLoss
 from calcli.core.calibrators.fit.newton import minimize
@@ -216,5 +215,5 @@ def change(evidence: Doubles) -> Change:
 
 def first_alarm(log_values: Doubles, level: float) -> int | None:
     """Return the number of the first period with enough evidence at a level; None if there is none."""
-    places: NDArray[np.intp] = np.flatnonzero(log_values >= -np.log1p(-level))
+    places: Positions = np.flatnonzero(log_values >= -np.log1p(-level))
     return int(places[0]) if len(places) else None

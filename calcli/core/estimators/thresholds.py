@@ -23,10 +23,9 @@ from functools import lru_cache
 from typing import Any, Literal, TypedDict, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from calcli.core.calibrators.record import FitRows
-from calcli.core.data.arrays import Array, Doubles, Positions, Stream, generator
+from calcli.core.data.arrays import Array, Bools, Doubles, Positions, Rng, Stream, generator
 from calcli.core.data.blocks import blocks
 from calcli.core.data.derived import slice_names, slice_numbers
 from calcli.core.data.predictions import Predictions, event_name
@@ -256,7 +255,7 @@ def ends_of_ties(scores: Doubles, wrong: Array) -> tuple[Positions, Positions]:
     return ends + 1, np.cumsum(wrong[order], dtype=np.intp)[ends]
 
 
-def one_of_each(units: Array, rng: np.random.Generator) -> Positions:
+def one_of_each(units: Array, rng: Rng) -> Positions:
     """Return one row of each cluster, drawn at random: (u,) positions in (n,) names of clusters."""
     order = rng.permutation(len(units))
     return np.sort(order[np.unique(units[order], return_index=True)[1]])
@@ -391,7 +390,7 @@ class Threshold:
         """Whether anything is promised of any row."""
         return any(entry.threshold is not None for entry in self.found)
 
-    def answers(self, predictions: Predictions) -> NDArray[np.bool_]:
+    def answers(self, predictions: Predictions) -> Bools:
         """Return (N,) whether rows are at or above their threshold; see `require_same` for what fits.
 
         Parameters

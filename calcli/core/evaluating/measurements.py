@@ -8,9 +8,8 @@ from functools import cached_property
 from typing import Any, TypeVar, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
-from calcli.core.data.arrays import Array, label_sums
+from calcli.core.data.arrays import Array, Floats, label_sums
 from calcli.core.data.binning import Bins, equal_width_bins
 from calcli.core.data.predictions import ArrayScores, Predictions
 from calcli.core.data.units import Units
@@ -295,7 +294,7 @@ class Measurements:
         return int(np.count_nonzero(self.columns.get(CLIPPED, ())))
 
     @property
-    def class_probs(self) -> NDArray[np.floating[Any]]:
+    def class_probs(self) -> Floats:
         """(K, N) probabilities, kept where a metric must put more than two classes in order."""
         return self.vector_problem("canonical").probs.T
 

@@ -7,9 +7,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from calcli.core.data.arrays import Stream, generator
+from calcli.core.data.arrays import Positions, Stream, generator
 from calcli.core.data.binning import equal_width_edges
 from calcli.core.data.predictions import Predictions
 from calcli.core.estimators.calibrationerror import Null, compare, enough_draws, with_holm
@@ -139,7 +138,7 @@ def _classes(measured: Measurements, settings: Settings, _: Estimates) -> Mappin
     return {"per_class": tuple(ClassRow(*column) for column in columns)}
 
 
-def _confusion(predictions: Predictions) -> NDArray[np.intp]:
+def _confusion(predictions: Predictions) -> Positions:
     """Return (K, K) numbers of rows of each class, by predicted class."""
     k, at = predictions.n_classes, 0
     counts = np.zeros(k * k, np.intp)

@@ -7,9 +7,8 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from calcli.core.data.arrays import Array, Doubles, Floats, Positions, class_sums
+from calcli.core.data.arrays import Array, Bools, Doubles, Floats, Positions, class_sums
 from calcli.core.data.blocks import ROW_STATISTICS, Block, RowStatistic
 from calcli.core.language.declaring import number_in
 from calcli.core.language.errors import UsageError
@@ -43,10 +42,10 @@ class Splits:
         (m - 1,) the node on each side: the number of a split, or -1 minus the number of a bin.
     """
 
-    dimension: NDArray[np.intp]
+    dimension: Positions
     threshold: Doubles
-    below: NDArray[np.intp]
-    above: NDArray[np.intp]
+    below: Positions
+    above: Positions
 
     def bin_of(self, points: Floats) -> Positions:
         """Return the (n,) bin of each of (n, d) vectors."""
@@ -136,7 +135,7 @@ def _widest(points: Floats, weights: Floats | None) -> tuple[int, np.float64]:
     return widest, mean[widest]
 
 
-def _mean(points: Floats, weights: Floats | None) -> NDArray[np.float64]:
+def _mean(points: Floats, weights: Floats | None) -> Doubles:
     if weights is None:
         return points.mean(0, dtype=np.float64)
     return (weights @ points / (weights.sum() or 1)).astype(np.float64, copy=False)
@@ -176,7 +175,7 @@ class VectorProblem:
         """
         return self if region == "all" else self._chosen(self.rows_in(region, owner))
 
-    def rows_in(self, region: str, owner: str) -> NDArray[np.bool_]:
+    def rows_in(self, region: str, owner: str) -> Bools:
         """Return the (n,) rows in such a region; see `in_region`."""
         if "@" not in region:
             return between(self.probs.max(1), *region_ends(region))
@@ -201,12 +200,12 @@ class VectorProblem:
         probs = np.hstack([confidence, np.maximum(1 - confidence, 0)])
         return VectorProblem(probs, (self.labels != top).astype(np.intp), self.weights)
 
-    def _chosen(self, rows: NDArray[np.bool_]) -> VectorProblem:
+    def _chosen(self, rows: Bools) -> VectorProblem:
         weights = None if self.weights is None else self.weights[rows]
         return replace(self, probs=self.probs[rows], labels=self.labels[rows], weights=weights)
 
 
-def between(values: Floats, low: float, high: float) -> NDArray[np.bool_]:
+def between(values: Floats, low: float, high: float) -> Bools:
     """Tell which values lie in [low, high], in [low, high) below 1."""
     # as doubles: the ends must not be rounded to the precision of the probabilities
     values = values.astype(np.float64, copy=False)

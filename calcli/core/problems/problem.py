@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from calcli.core.data.arrays import Array, Doubles, Floats, Positions, batches
+from calcli.core.data.arrays import Array, Bools, Doubles, Floats, Positions, batches
 from calcli.core.data.binning import (
     Bins,
     edge_cuts,
@@ -62,11 +62,11 @@ class Problem:
     """
 
     score: Floats
-    outcome: NDArray[np.bool_]
+    outcome: Bools
     weights: Floats | None = None
     counts: NDArray[np.int64] | None = None
     squares: Floats | None = None
-    _cuts: dict[tuple[Binning, int], NDArray[np.intp]] = field(default_factory=dict, repr=False)
+    _cuts: dict[tuple[Binning, int], Positions] = field(default_factory=dict, repr=False)
     _bins: dict[tuple[Binning, int], Bins] = field(default_factory=dict, repr=False)
 
     @cached_property
@@ -80,12 +80,12 @@ class Problem:
         return float(len(self.score) if self.weights is None else self.weights.sum())
 
     @cached_property
-    def is_run_end(self) -> NDArray[np.bool_]:
+    def is_run_end(self) -> Bools:
         """(n,) whether a row is the last one of a run of equal scores."""
         return is_run_end(self.score)
 
     @cached_property
-    def run_ends(self) -> NDArray[np.intp]:
+    def run_ends(self) -> Positions:
         """Positions just behind each run of equal scores."""
         return np.flatnonzero(self.is_run_end) + 1
 
@@ -145,7 +145,7 @@ class Problem:
         probs = np.stack([self.score, 1 - self.score], axis=1)
         return VectorProblem(probs, 1 - self.outcome.astype(np.intp), self.weights)
 
-    def cumulative_gap(self) -> NDArray[np.float64]:
+    def cumulative_gap(self) -> Doubles:
         """Return the cumulative outcome minus the cumulative score at the end of each run of equal scores."""
         gap = self._gaps(slice(None))
         np.cumsum(gap, out=gap)
@@ -165,11 +165,11 @@ class Problem:
             low, high = min(low, gap.min()), max(high, gap.max())
         return float(low / self.total_weight), float(high / self.total_weight)
 
-    def _gaps(self, rows: slice) -> NDArray[np.float64]:
+    def _gaps(self, rows: slice) -> Doubles:
         gap = np.subtract(self.outcome[rows], self.score[rows], dtype=np.float64)
         return gap if self.weights is None else np.multiply(gap, self.weights[rows], out=gap)
 
-    def cuts(self, binning: Binning, bins: int) -> NDArray[np.intp]:
+    def cuts(self, binning: Binning, bins: int) -> Positions:
         """Return the positions at which a binning parts the rows."""
         if (binning, bins) not in self._cuts:
             if binning == "equal-width":
@@ -189,7 +189,7 @@ class Problem:
             self._bins[binning, bins] = self.binned(self.cuts(binning, bins))
         return self._bins[binning, bins]
 
-    def binned(self, cuts: NDArray[np.intp]) -> Bins:
+    def binned(self, cuts: Positions) -> Bins:
         """Return the sums between consecutive cuts."""
         count = np.diff(cuts if self.counts is None else np.append(0, np.cumsum(self.counts))[cuts])
         if self.weights is None:
@@ -199,7 +199,7 @@ class Problem:
         return Bins(count, *(segment_sums(values, cuts) for values in weighted))
 
 
-def segment_sums(values: Array, cuts: NDArray[np.intp]) -> NDArray[np.float64]:
+def segment_sums(values: Array, cuts: Positions) -> Doubles:
     """Sum values between consecutive cuts along the last axis; the last cut is the number of values."""
     starts = cuts[:-1]
     if values.ndim == 1 and len(values) > LONG * len(starts):

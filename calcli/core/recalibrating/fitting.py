@@ -9,7 +9,6 @@ from itertools import count, starmap
 from operator import attrgetter
 
 import numpy as np
-from numpy.typing import NDArray
 
 from calcli.core.calibrators.arguments import are_probabilities
 from calcli.core.calibrators.base import Calibrator, make
@@ -25,7 +24,7 @@ from calcli.core.calibrators.crossvalidation import (
     with_left_out,
 )
 from calcli.core.calibrators.record import CalibratorRecord, FitOrigin
-from calcli.core.data.arrays import Floats, Positions, Stream, generator
+from calcli.core.data.arrays import Doubles, Floats, Positions, Stream, generator
 from calcli.core.data.derived import counted, gathered
 from calcli.core.data.predictions import ArrayScores, Predictions, Scores, called
 from calcli.core.data.processes import Processes, processes_for
@@ -112,14 +111,14 @@ class Fit:
         return f"<Fit of {self.method} to {self.predictions.provenance.path}>"
 
     @property
-    def class_rows(self) -> NDArray[np.intp]:
+    def class_rows(self) -> Positions:
         """(K,) rows of each class, rows of weight 0 left out."""
         rows = self.predictions
         counted = rows.labels if rows.weights is None else rows.labels[rows.weights > 0]
         return np.bincount(counted, minlength=rows.n_classes)
 
     @property
-    def priors(self) -> NDArray[np.float64]:
+    def priors(self) -> Doubles:
         """(K,) weighted frequencies of the classes."""
         rows = self.predictions
         sums = np.bincount(rows.labels, rows.weights, minlength=rows.n_classes)

@@ -142,7 +142,7 @@ class ScoreCells:
         hits = [None if table is None else _of_likelier(table) for table in self._tables]
         return _ascending(np.stack([0 * mean, mean], axis=1), hits, Bins(*widths))
 
-    def spaced(self, rows: int) -> tuple[Doubles, NDArray[np.intp]]:
+    def spaced(self, rows: int) -> tuple[Doubles, Positions]:
         """Return (m, 2) probabilities of two classes and (m,) labels: rows evenly spaced by score in each.
 
         All rows, or `rows` of them, if the cells belong to the second class and rows have no weights.

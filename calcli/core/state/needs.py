@@ -9,9 +9,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from calcli.core.data.arrays import Array, Floats
+from calcli.core.data.arrays import Array, Floats, Positions
 from calcli.core.data.binning import Bins, equal_width_index
 from calcli.core.data.blocks import Block, Collector, Later, RowStatistic, add_at
 from calcli.core.data.predictions import Predictions
@@ -103,7 +102,7 @@ class ClassBins:
             yield partial(add_at, self._weight, cells, weights[rows])
             yield partial(add_at, self._score, cells, prob * weights[rows])
 
-    def _cells(self, prob: Floats, classes: Array) -> NDArray[np.intp]:
+    def _cells(self, prob: Floats, classes: Array) -> Positions:
         """Return where in the (K, bins) table probabilities of classes belong."""
         cells = equal_width_index(prob, self._bins)
         cells += classes.astype(np.intp, copy=False) * self._bins

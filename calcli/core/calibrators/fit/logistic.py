@@ -10,9 +10,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from calcli.core.calibrators.base import Bools
 from calcli.core.calibrators.fit.newton import RAN_AWAY, Objective, minimize, minimize_brier
-from calcli.core.data.arrays import Array, Doubles, Floats
+from calcli.core.data.arrays import Array, Bools, Doubles, Floats
 
 EPSILON = float(np.finfo(np.float64).eps)
 TINIEST = float(np.finfo(np.float64).tiny)

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any, Protocol, Self
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import DTypeLike
 
 from calcli.core.data.arrays import Array, Doubles, Floats
 
-Vector = NDArray[np.float64]
+Vector = Doubles
 
 MAX_ITERATIONS = 100
 MAX_PRODUCTS = 1500  # Hessian-vector products in all

@@ -6,10 +6,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from calcli.core.calibrators.fit.training import MASKED, TrainingRows
-from calcli.core.data.arrays import Doubles, log_softmax, row_blocks, row_max
+from calcli.core.data.arrays import Bools, Doubles, Positions, log_softmax, row_blocks, row_max
 from calcli.core.data.blocks import DOUBLE_LIMIT
 from calcli.core.data.units import numbers_of
 
@@ -38,13 +37,13 @@ class Derivatives:
     behind: Doubles
 
     @property
-    def all_hit(self) -> NDArray[np.bool_]:
+    def all_hit(self) -> Bools:
         """(P,) whether each label has the largest score, in which case the log-loss falls for ever."""
         return (self.behind == 0) & (self.sums[:, 1] < 0)
 
 
 def derivatives(
-    rows: TrainingRows, alpha: float, part: NDArray[np.intp] | None = None, n_parts: int = 1
+    rows: TrainingRows, alpha: float, part: Positions | None = None, n_parts: int = 1
 ) -> Derivatives:
     """Return the derivatives at `alpha`, of all rows or by the (N,) part of each."""
     sums = np.zeros((n_parts, 4))
@@ -156,7 +155,7 @@ def _step(slope: float, curvature: float, third: float) -> float:
 
 
 def solve_folds(
-    rows: TrainingRows, fold: NDArray[np.intp], alpha: float, tolerance: float
+    rows: TrainingRows, fold: Positions, alpha: float, tolerance: float
 ) -> Iterator[tuple[int, float]]:
     """Yield the number of a fold, and alpha that minimizes the log-loss of the rows outside it.
 

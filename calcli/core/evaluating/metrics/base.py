@@ -58,8 +58,6 @@ Calls = Sequence[Measure]
 
 HITS = Mean("hit", ROW_STATISTICS["hit"])  # which tell how many errors there are
 
-INFINITE = "its value is infinite"
-
 
 @dataclass(frozen=True, eq=False)
 class System:
@@ -154,4 +152,4 @@ def judged(
         return spread.judged(settings.level, unit, bounded)
     if math.isnan(value):
         return None, ""
-    return None, INFINITE if math.isinf(value) else carried_by(0, unit)
+    return None, "its value is infinite" if math.isinf(value) else carried_by(0, unit)

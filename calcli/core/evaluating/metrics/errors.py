@@ -12,9 +12,17 @@ from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple, cast, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
-from calcli.core.data.arrays import Positions, Stream, batch_sizes, batches, draw_labels, generator
+from calcli.core.data.arrays import (
+    Doubles,
+    Positions,
+    Rng,
+    Stream,
+    batch_sizes,
+    batches,
+    draw_labels,
+    generator,
+)
 from calcli.core.data.binning import Bins, distinct, equal_width_index
 from calcli.core.estimators.calibrationerror import Null, class_wise_error, compare, outcome_sums
 from calcli.core.estimators.intervals import Interval
@@ -120,7 +128,7 @@ class OneDimensional(CalibrationError, ABC):
         """Return the distribution of the error under perfect calibration, where it is known."""
         return None
 
-    def null(self, problem: Problem, draws: int, rng: np.random.Generator) -> Null:
+    def null(self, problem: Problem, draws: int, rng: Rng) -> Null:
         """Return the distribution of the error under perfect calibration."""
         return null_distributions(problem, [self], draws, rng)[0]
 
@@ -238,9 +246,7 @@ class OfVectors(CalibrationError, ABC):
         return TestedError(value, null, bins=_shown(bins, self, measured))
 
     @abstractmethod
-    def found(
-        self, problem: VectorProblem, draws: int, rng: np.random.Generator
-    ) -> tuple[float, Null | None, Bins | None]:
+    def found(self, problem: VectorProblem, draws: int, rng: Rng) -> tuple[float, Null | None, Bins | None]:
         """Return the error, if there are draws its distribution under perfect calibration, and its bins.
 
         Sums of scores and outcomes are (d, m); None of an error without bins.
@@ -248,7 +254,7 @@ class OfVectors(CalibrationError, ABC):
 
 
 def null_distributions(
-    problem: Problem, errors: Sequence[OneDimensional], draws: int, rng: np.random.Generator
+    problem: Problem, errors: Sequence[OneDimensional], draws: int, rng: Rng
 ) -> list[Null]:
     """Return the distribution of every error of a problem if calibrated, the same as if it were the only one.
 
@@ -315,7 +321,7 @@ def class_wise_null(
     over: str,
     value: float,
     draws: int,
-    rng: np.random.Generator,
+    rng: Rng,
 ) -> Null:
     """Return the null distribution of the error over all classes, given its observed value.
 
@@ -339,8 +345,8 @@ def class_wise_null(
 
 
 def simulated_class_errors(
-    measured: Measurements, estimator: OneDimensional, draws: int, rng: np.random.Generator
-) -> NDArray[np.float64]:
+    measured: Measurements, estimator: OneDimensional, draws: int, rng: Rng
+) -> Doubles:
     """Return the (draws, K) errors of every class in simulated data sets; otherwise as `class_wise_null`."""
     problem = measured.vector_problem("canonical")
     if estimator.from_sums:
@@ -358,9 +364,7 @@ def simulated_class_errors(
     return errors
 
 
-def _sums_only(
-    problem: VectorProblem, observed: Bins, estimator: Any, draws: int, rng: np.random.Generator
-) -> NDArray[np.float64]:
+def _sums_only(problem: VectorProblem, observed: Bins, estimator: Any, draws: int, rng: Rng) -> Doubles:
     n, k = problem.probs.shape
     cells = equal_width_index(problem.probs, estimator.bins) + np.arange(k) * estimator.bins
     cell = cells.ravel()
@@ -373,9 +377,7 @@ def _sums_only(
     return errors
 
 
-def _drawn(
-    problem: VectorProblem, draws: int, rng: np.random.Generator
-) -> Iterator[tuple[int, NDArray[np.intp]]]:
+def _drawn(problem: VectorProblem, draws: int, rng: Rng) -> Iterator[tuple[int, Positions]]:
     """Yield the number of the first of some simulated data sets, and their (b, N) labels."""
     for batch in batches(draws, len(problem.probs), LABELS):
         yield batch.start, draw_labels(problem.probs, batch.stop - batch.start, rng).T
@@ -384,7 +386,7 @@ def _drawn(
 MOST_NUMBERS = 1_000_000  # means of bins of vectors that a report holds
 
 
-def _rng(settings: Settings) -> np.random.Generator:
+def _rng(settings: Settings) -> Rng:
     return generator(settings.seed, Stream.OUTCOMES)
 
 

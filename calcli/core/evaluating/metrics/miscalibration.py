@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from calcli.core.data.arrays import Doubles, Positions
 from calcli.core.data.binning import Bins
 from calcli.core.estimators.intervals import wilson_interval
 from calcli.core.evaluating.metrics.errors import BINNING, EXPECTED, OfBins, OneDimensional
@@ -173,7 +173,7 @@ class AdaptiveECE(BinnedError):
     binning: str = arg(BINNING, default="equal-mass")
 
 
-def concentration(problem: Problem, cuts: NDArray[np.intp]) -> NDArray[np.float64]:
+def concentration(problem: Problem, cuts: Positions) -> Doubles:
     """Return (m,) sums of squared shares of the rows in their bin: 1 / n for n equal weights, 1 for one row.
 
     A bin's mean outcome of variance v a row has this times v as its own; empty bins get 1.
@@ -183,7 +183,7 @@ def concentration(problem: Problem, cuts: NDArray[np.intp]) -> NDArray[np.float6
     return np.divide(squares, np.square(sums), out=np.ones(len(sums)), where=sums > 0)
 
 
-def debiased_square(bins: Bins, shares: NDArray[np.float64]) -> Any:
+def debiased_square(bins: Bins, shares: Doubles) -> Any:
     """Return the debiased squared L2 calibration error (Kumar et al. 2019).
 
     From the squared gap of each bin an unbiased estimate of the variance of its mean outcome is taken off:
@@ -208,7 +208,7 @@ def debiased_square(bins: Bins, shares: NDArray[np.float64]) -> Any:
     return (np.square(outcome - score) - noise) @ (weight / bins.weight.sum())
 
 
-def debiased_l2(bins: Bins, shares: NDArray[np.float64]) -> Any:
+def debiased_l2(bins: Bins, shares: Doubles) -> Any:
     """Return the root of the debiased squared error, zero where that is negative."""
     return np.sqrt(np.maximum(debiased_square(bins, shares), 0))
 

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from calcli.core.data.arrays import Array, Doubles, Floats, batch_sizes, draw_labels
+from calcli.core.data.arrays import Array, Doubles, Floats, Rng, batch_sizes, draw_labels
 from calcli.core.data.binning import Bins, equal_width_index
 from calcli.core.estimators.calibrationerror import Null, compare
 from calcli.core.evaluating.metrics.errors import EXPECTED, OfVectors, parted
@@ -52,9 +52,7 @@ class VectorMiscalibration(OfVectors):
         """How vectors are binned."""
         return parted(self, self.binning, self.min_rows)
 
-    def found(
-        self, problem: VectorProblem, draws: int, rng: np.random.Generator
-    ) -> tuple[float, Null | None, Bins]:
+    def found(self, problem: VectorProblem, draws: int, rng: Rng) -> tuple[float, Null | None, Bins]:
         """Return the error, its distribution under perfect calibration, and its bins."""
         partition, seen = self._partition(problem), problem.of_top() if self.of_top else problem
         bins = vector_bins(seen.probs, seen.labels, partition, seen.weights)
@@ -270,7 +268,7 @@ def miscalibration_null(
     distance: Distance,
     norm: Norm,
     resamples: int,
-    rng: np.random.Generator,
+    rng: Rng,
     weights: Floats | None = None,
 ) -> Null:
     """Return the miscalibration under perfect calibration: labels are drawn from the predictions.

@@ -10,9 +10,8 @@ from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from calcli.core.data.arrays import Array, Doubles, Floats
+from calcli.core.data.arrays import Array, Bools, Doubles, Floats, Positions
 from calcli.core.data.binning import is_run_end
 from calcli.core.data.blocks import Block
 from calcli.core.data.units import numbers_of
@@ -40,10 +39,10 @@ class DeLongPlacements:
     """
 
     value: float
-    positive: NDArray[np.float64]
-    negative: NDArray[np.float64]
-    of_positive: NDArray[np.float64]
-    of_negative: NDArray[np.float64]
+    positive: Doubles
+    negative: Doubles
+    of_positive: Doubles
+    of_negative: Doubles
     bias: float = 0.0
 
 
@@ -64,9 +63,7 @@ class Ranking(Measure, ABC):
     moves = True  # whether what each row brings to it tells how it spreads
 
     @abstractmethod
-    def place(
-        self, outcome: NDArray[np.bool_], weights: Floats | None, ends: NDArray[np.intp]
-    ) -> DeLongPlacements | None:
+    def place(self, outcome: Bools, weights: Floats | None, ends: Positions) -> DeLongPlacements | None:
         """Place runs of ascending scores; None if one of the outcomes does not occur."""
 
     def parts(self, problem: Problem) -> dict[str, float]:
@@ -239,9 +236,7 @@ class RocArea(Ranking):
             interval = min(interval, score.within(self.held(spread, level)), key=lambda ci: ci.high - ci.low)
         return interval, reason
 
-    def place(
-        self, outcome: NDArray[np.bool_], weights: Floats | None, ends: NDArray[np.intp]
-    ) -> DeLongPlacements | None:
+    def place(self, outcome: Bools, weights: Floats | None, ends: Positions) -> DeLongPlacements | None:
         """Place runs by the share of the other outcome that is ranked rightly (DeLong et al. 1988)."""
         positive, negative = run_masses(outcome, weights, ends)
         positives, negatives = positive.sum(), negative.sum()
@@ -271,9 +266,7 @@ class AveragePrecision(Ranking):
 
     rows_per_positive = 4
 
-    def place(
-        self, outcome: NDArray[np.bool_], weights: Floats | None, ends: NDArray[np.intp]
-    ) -> DeLongPlacements | None:
+    def place(self, outcome: Bools, weights: Floats | None, ends: Positions) -> DeLongPlacements | None:
         """Place runs by the precision at their score, and by what they change of that at others."""
         positive, negative = run_masses(outcome, weights, ends)
         positives, total = positive.sum(), positive.sum() + negative.sum()
@@ -323,7 +316,7 @@ def _of_log_odds(log_odds: float) -> float:
 
 def ranking_influences(
     ranking: Ranking, probs: Floats, labels: Array, weights: Floats | None = None
-) -> tuple[float, NDArray[np.float64]]:
+) -> tuple[float, Doubles]:
     """Return the mean over the classes that occur, and what each row adds to it (DeLong et al. 1988).
 
     The squares of the (n,) influences add up to the variance of the area; for two systems on the same rows,
@@ -350,7 +343,7 @@ def ranking_influences(
 
 def row_influences(
     ranking: Ranking, score: Floats, outcome: Array, weights: Floats | None = None
-) -> tuple[float, NDArray[np.float64]]:
+) -> tuple[float, Doubles]:
     """Return the measure of one (n,) score and outcome, and what each row adds to it; nan if undefined."""
     order = np.argsort(score)
     ends = np.flatnonzero(is_run_end(score[order])) + 1
@@ -388,9 +381,7 @@ def fine_cells(score: Floats, outcome: Array, weights: Floats | None) -> tuple[D
     return positive.astype(np.float64), (every - positive).astype(np.float64)
 
 
-def run_masses(
-    outcome: NDArray[np.bool_], weights: Floats | None, ends: NDArray[np.intp]
-) -> tuple[Doubles, Doubles]:
+def run_masses(outcome: Bools, weights: Floats | None, ends: Positions) -> tuple[Doubles, Doubles]:
     """Return the weight of positives and of negatives of each run."""
     if weights is None:
         positive_end = np.cumsum(outcome, dtype=np.float64)[ends - 1]
@@ -412,7 +403,6 @@ EXPANSION = (1 / 12, -1 / 120, 1 / 252, -1 / 240, 1 / 132)  # of the digamma fun
 LARGE = 12  # from where that is exact to the last bits
 EULER = 0.5772156649015329  # the sum of 1/k up to n is ln n more
 NEAR = 2 / 3  # power of the number of rows that tell the error rate at a threshold
-ONE_THRESHOLD = "it rests on the error rate near one threshold"
 
 
 @dataclass(frozen=True)
@@ -491,9 +481,7 @@ class Selective(Ranking):
         The second is taken off.
         """
 
-    def place(
-        self, outcome: NDArray[np.bool_], weights: Floats | None, ends: NDArray[np.intp]
-    ) -> DeLongPlacements | None:
+    def place(self, outcome: Bools, weights: Floats | None, ends: Positions) -> DeLongPlacements | None:
         """Place runs of ascending confidence."""
         positive, negative = run_masses(outcome, weights, ends)
         unit, filled = _unit(weights), positive + negative > 0
@@ -635,7 +623,7 @@ class Coverage(Selective):
 
     def interval(self, spread: Spread, level: float, unit: str) -> tuple[Interval | None, str]:
         """Return that there is none."""
-        return None, ONE_THRESHOLD
+        return None, "it rests on the error rate near one threshold"
 
 
 def _after(values: Doubles) -> Doubles:

@@ -15,9 +15,8 @@ from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from calcli.core.data.arrays import Array, Doubles, Floats
+from calcli.core.data.arrays import Array, Bools, Doubles, Floats
 from calcli.core.data.blocks import ROW_STATISTICS, Block, RowStatistic, blocks
 from calcli.core.data.derived import slice_names
 from calcli.core.data.predictions import TIMES, Predictions
@@ -297,7 +296,7 @@ class Scored(Measure, ABC):
         """Return the score of what was measured."""
         return measured.once(f"score {self}", lambda: self.score(measured.predictions, measured.settings))
 
-    def _exact_hits(self, measured: Measurements) -> NDArray[np.bool_] | None:
+    def _exact_hits(self, measured: Measurements) -> Bools | None:
         """Return the (N,) rows in its share, if it has an exact interval and they are known."""
         score = self.of(measured)
         if not (score.is_share and _are_alike(measured)):
@@ -644,7 +643,6 @@ class OfCosts(Scored):
 
 
 OF_TWO = "auto"  # the lens of the second of two classes
-OF_CLASS = "the class, such as class-2 (counted from 0); of two the second"
 FROM = "the probability from which the class is predicted"
 
 
@@ -653,7 +651,7 @@ class AtThreshold(Scored):
     """A function of the counts at a threshold of the probability of a class."""
 
     threshold: float = arg(FROM, default=0.5, least=0, most=1)
-    lens: str = arg(OF_CLASS, default=OF_TWO)
+    lens: str = arg("the class, such as class-2 (counted from 0); of two the second", default=OF_TWO)
     hits: ClassVar[Sequence[str]] = ("hits",)
     among: ClassVar[Sequence[str]] = ()  # the counts of rows of which those are a share, if it rises with one
 
