@@ -9,18 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from calcli.core.data.arrays import (
-    Array,
-    Bools,
-    Doubles,
-    Positions,
-    Rng,
-    Stream,
-    Tables,
-    from_log_odds,
-    generator,
-    log_odds,
-)
+from calcli.core.data.arrays import Array, Doubles, Stream, Tables, from_log_odds, generator, log_odds
 from calcli.core.data.binning import Bins, equal_width_edges
 from calcli.core.estimators.calibrationerror import Null, outcome_sums
 from calcli.core.estimators.evidence import beyond_chance
@@ -65,7 +54,7 @@ class _Binned:
     heaviest: float
 
     @cached_property
-    def beyond_chance(self) -> Bools:
+    def beyond_chance(self) -> NDArray[np.bool_]:
         """(..., m) whether a gap exceeds chance, corrected for the number of all bins with rows."""
         return beyond_chance(self.bins, self.heaviest)
 
@@ -85,7 +74,7 @@ class _Binned:
         return self.mean_score - self.frequency
 
     @cached_property
-    def thin(self) -> Bools:
+    def thin(self) -> NDArray[np.bool_]:
         """(..., m) whether a bin has rows, but too few to say anything."""
         return (self.bins.count > 0) & (self.bins.count < FEW_ROWS)
 
@@ -273,7 +262,9 @@ def is_crowded(problem: Problem) -> bool:
     return bool(max(weight[0], weight[-1]) > CROWDED * problem.total_weight)
 
 
-def consistency_band(problem: Problem, cuts: Positions, draws: int, rng: Rng) -> tuple[Doubles, Doubles]:
+def consistency_band(
+    problem: Problem, cuts: NDArray[np.intp], draws: int, rng: np.random.Generator
+) -> tuple[Doubles, Doubles]:
     """Return the quantiles of each bin's frequency if outcomes were drawn from the scores.
 
     Broecker & Smith 2007; Vaicenavicius et al. 2019, section 4.2.
@@ -304,7 +295,7 @@ def _error(
     return Error(metric, value, estimator.null(problem, draws, rng))
 
 
-def _edges_between(score: NDArray[np.floating], cuts: Positions) -> Doubles:
+def _edges_between(score: NDArray[np.floating], cuts: NDArray[np.intp]) -> Doubles:
     inner = cuts[1:-1]
     middle = (score[inner - 1].astype(np.float64) + score[inner]) / 2
     return np.concatenate([[float(score[0])], middle, [float(score[-1])]])
@@ -339,7 +330,7 @@ class ClassReliability(_Binned):
     heaviest: float = 1.0
 
     @cached_property
-    def worst_first(self) -> Positions:
+    def worst_first(self) -> NDArray[np.intp]:
         """(K,) classes in descending order of their error, which may be chance."""
         return np.argsort(-self.error, kind="stable")
 

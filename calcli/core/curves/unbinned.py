@@ -11,18 +11,7 @@ from numpy.typing import NDArray
 from calcli.core.calibrators.spline import even_knots, spline_basis
 from calcli.core.curves.needs import row_weights
 from calcli.core.curves.reliability import BAND, FEW_ROWS
-from calcli.core.data.arrays import (
-    WIDEST,
-    Bools,
-    Doubles,
-    Positions,
-    Rng,
-    Stream,
-    Tables,
-    from_log_odds,
-    generator,
-    log_odds,
-)
+from calcli.core.data.arrays import WIDEST, Doubles, Stream, Tables, from_log_odds, generator, log_odds
 from calcli.core.data.binning import edge_cuts, equal_width_edges
 from calcli.core.estimators.calibrationerror import Null, outcome_sums
 from calcli.core.estimators.flexible import flexible_curve
@@ -124,7 +113,7 @@ def ks_if_calibrated(problem: Problem, draws: int, seed: int) -> Null | None:
     return measure.null(problem, draws, rng)
 
 
-def _sums_at(values: Doubles, ends: Positions) -> Doubles:
+def _sums_at(values: Doubles, ends: NDArray[np.intp]) -> Doubles:
     return np.append(0, np.cumsum(values)[ends - 1])
 
 
@@ -183,7 +172,7 @@ class Curve:
     rows: int
     score: Doubles
     frequency: Doubles
-    supported: Bools
+    supported: NDArray[np.bool_]
     low: Doubles
     high: Doubles
     misses: Doubles
@@ -219,7 +208,7 @@ class Curve:
         return {"": columns, "some rows": rows, "distribution": shares, "summary": summary}
 
 
-def corp_curve(problem: Problem, lens: str, draws: int, rng: Rng) -> Curve:
+def corp_curve(problem: Problem, lens: str, draws: int, rng: np.random.Generator) -> Curve:
     """Return the isotonic reliability curve (CORP; Dimitriadis, Gneiting & Jordan 2021).
 
     It is given at the lowest and the highest score of each block, and in between often enough for the band.
@@ -254,7 +243,7 @@ def corp_curve(problem: Problem, lens: str, draws: int, rng: Rng) -> Curve:
     return Curve(lens, len(problem.score), score, frequency, inside == 0, low, high, *_around(problem))
 
 
-def flexible_reliability(problem: Problem, lens: str, draws: int, rng: Rng) -> Curve:
+def flexible_reliability(problem: Problem, lens: str, draws: int, rng: np.random.Generator) -> Curve:
     """Return the flexible calibration curve, a spline in log-odds; see `flexible_curve`.
 
     Rows are summed over a thousand cells of log-odds. The curve is not supported where fewer than ten rows
@@ -297,7 +286,7 @@ def flexible_reliability(problem: Problem, lens: str, draws: int, rng: Rng) -> C
     )
 
 
-def _cuts(problem: Problem) -> Positions:
+def _cuts(problem: Problem) -> NDArray[np.intp]:
     """Return the positions of some two thousand runs of nearly equal scores.
 
     They have about equally many rows each, but the nearer to an end the fewer: there few rows make a block.
@@ -320,7 +309,7 @@ class _CutSums:
         (c,) rows, their weight and the weight of rows with the outcome, mean score, and mean weight of a row.
     """
 
-    def __init__(self, problem: Problem, cuts: Positions) -> None:
+    def __init__(self, problem: Problem, cuts: NDArray[np.intp]) -> None:
         bins = problem.binned(cuts)
         self.full = full = bins.weight > 0
         self.rows, self.weight, self.hits = bins.count[full], bins.weight[full], bins.outcome[full]

@@ -4,22 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
-from calcli.core.data.arrays import (
-    LEAST,
-    Array,
-    Doubles,
-    Floats,
-    Labels,
-    Positions,
-    Stream,
-    as_floats,
-    generator,
-    log_softmax,
-)
+from calcli.core.data.arrays import LEAST, Array, Floats, Stream, as_floats, generator, log_softmax
 from calcli.core.data.blocks import DOUBLE_LIMIT
 from calcli.core.data.units import random_folds
 from calcli.core.language.errors import InputError
@@ -55,8 +45,8 @@ class TrainingRows:
     """
 
     scores: Floats
-    labels: Positions
-    weights: Doubles
+    labels: NDArray[np.intp]
+    weights: NDArray[np.float64]
     total: float
     floor: float | None = None
     notes: tuple[str, ...] = ()
@@ -84,7 +74,7 @@ class TrainingRows:
         """Return the floor as a parameter to be learned; nothing if there is none."""
         return {} if self.floor is None else {"floor": self.floor}
 
-    def absent_classes(self) -> Positions:
+    def absent_classes(self) -> NDArray[np.intp]:
         """Return the classes without a row."""
         return np.flatnonzero(np.bincount(self.labels, minlength=self.scores.shape[1]) == 0)
 
@@ -183,7 +173,9 @@ def of_zeros(zeros: int, of_label: int, *, stay: bool) -> str:
     return f"{zeros:,} probabilities are exactly 0, {true} of them of the true class; {rule}"
 
 
-def weighted_rows(scores: Array, labels: Labels, weights: Array | None) -> tuple[Array, Labels, Array | None]:
+def weighted_rows(
+    scores: Array, labels: NDArray[np.integer[Any]], weights: Array | None
+) -> tuple[Array, NDArray[np.integer[Any]], Array | None]:
     """Return rows with a weight above 0."""
     if weights is None:
         return scores, labels, None
@@ -191,7 +183,9 @@ def weighted_rows(scores: Array, labels: Labels, weights: Array | None) -> tuple
     return scores[counted], labels[counted], weights[counted]
 
 
-def inner_folds(name: str, labels: Labels, folds: int, seed: int, mend: str = "") -> Positions:
+def inner_folds(
+    name: str, labels: NDArray[np.integer[Any]], folds: int, seed: int, mend: str = ""
+) -> NDArray[np.intp]:
     """Return the fold of each row in the cross-validation by which a method chooses its settings.
 
     Raises

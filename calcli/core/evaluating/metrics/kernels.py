@@ -14,17 +14,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from calcli.core.data.arrays import (
-    Array,
-    Doubles,
-    Floats,
-    Positions,
-    Rng,
-    Stream,
-    batches,
-    draw_labels,
-    generator,
-)
+from calcli.core.data.arrays import Array, Doubles, Floats, Positions, Stream, batches, draw_labels, generator
 from calcli.core.estimators.calibrationerror import Null, compare
 from calcli.core.evaluating.metrics.errors import OfVectors
 from calcli.core.language.entries import arg, metric
@@ -53,7 +43,9 @@ class DrawnSums:
         (N,) row weights; a pair weighs their product.
     """
 
-    def __init__(self, probs: Floats, draws: int, rng: Rng, weights: Floats | None = None) -> None:
+    def __init__(
+        self, probs: Floats, draws: int, rng: np.random.Generator, weights: Floats | None = None
+    ) -> None:
         n, k = probs.shape
         probs = np.ascontiguousarray(probs)
         self._labels = np.empty((n, draws), np.min_scalar_type(k))
@@ -133,7 +125,7 @@ class DisjointPairs:
 
     @classmethod
     def shuffled(
-        cls, probs: Floats, kernel: Kernel, rng: Rng, weights: Floats | None = None
+        cls, probs: Floats, kernel: Kernel, rng: np.random.Generator, weights: Floats | None = None
     ) -> DisjointPairs:
         """Return random pairs of rows with (N, K) probabilities and (N,) weights."""
         x, y = rng.permutation(len(probs))[: len(probs) // 2 * 2].reshape(-1, 2).T
@@ -149,7 +141,7 @@ class DisjointPairs:
         """Return the mean term of the pairs."""
         return float(self._errors(probs, lambda rows: labels[rows, None], 1)[0])
 
-    def drawn_errors(self, probs: Floats, draws: int, rng: Rng) -> Doubles:
+    def drawn_errors(self, probs: Floats, draws: int, rng: np.random.Generator) -> Doubles:
         """Return the mean terms for labels drawn from the probabilities, (B,) of them."""
         return self._errors(probs, lambda rows: draw_labels(probs[rows], draws, rng), draws)
 
@@ -222,7 +214,9 @@ class KernelError(OfVectors):
     distance: KernelDistance = arg("the distance of vectors in the kernel", default="tv")
     least_rows: ClassVar[int] = 2
 
-    def found(self, problem: VectorProblem, draws: int, rng: Rng) -> tuple[float, Null | None, None]:
+    def found(
+        self, problem: VectorProblem, draws: int, rng: np.random.Generator
+    ) -> tuple[float, Null | None, None]:
         """Return the error, in [-2, 2], and its distribution under perfect calibration."""
         probs, labels, weights = problem.probs, problem.labels, problem.weights
         kernel, shuffle = median_kernel(probs, self.distance), generator(0, Stream.PAIRS)
@@ -302,7 +296,7 @@ def skce_test(
     labels: Array,
     kernel: LaplacianKernel,
     draws: int,
-    rng: Rng,
+    rng: np.random.Generator,
     weights: Floats | None = None,
 ) -> tuple[float, Null]:
     """Return `skce` and its distribution under perfect calibration: labels are drawn from the predictions.
@@ -329,7 +323,7 @@ def skce_blocks(
     probs: Floats,
     labels: Array,
     kernel: LaplacianKernel,
-    rng: Rng,
+    rng: np.random.Generator,
     weights: Floats | None = None,
 ) -> float:
     """Return the mean over disjoint pairs of rows (the linear estimator of Widmann et al. 2019).
@@ -351,7 +345,7 @@ def skce_blocks_test(
     labels: Array,
     kernel: LaplacianKernel,
     draws: int,
-    rngs: tuple[Rng, Rng],
+    rngs: tuple[np.random.Generator, np.random.Generator],
     weights: Floats | None = None,
 ) -> tuple[float, Null]:
     """Return `skce_blocks` and its distribution under perfect calibration.
