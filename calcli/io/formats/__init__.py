@@ -124,15 +124,6 @@ def conversion_of(path: AnyPath) -> str:
     return line and f'python -c "{line.format(path=path, stem=path.with_suffix(""))}"'
 
 
-def _refuse_foreign(path: AnyPath) -> None:
-    """Raise an InputError with what converts a file that is not read, if it is known."""
-    if line := conversion_of(path):
-        why = "may run any code when it is loaded" if "load(" in line else "is of another format"
-        raise InputError(
-            f"{path}: a {path.suffix} file {why}, and is not read; convert it, with its own names: {line}"
-        )
-
-
 def known_format(path: AnyPath) -> Format:
     """Return the format of a file to read.
 
@@ -141,17 +132,23 @@ def known_format(path: AnyPath) -> Format:
     InputError
         If there is no such file, it is empty, or its name has no known ending, or says what it is not.
     """
-    if path.exists() and format_of(path) is None:
-        _refuse_foreign(path)
+    if path.exists() and format_of(path) is None and (line := conversion_of(path)):
+        why = "may run any code when it is loaded" if "load(" in line else "is of another format"
+        raise InputError(
+            f"{path}: a {path.suffix} file {why}, and is not read; convert it, with its own names: {line}"
+        )
     require_file(path)
     form = named_format(path)
     with path.open("rb", buffering=0) as file:
-        if file.read(len(POINTER)) == POINTER:
-            raise InputError(
-                f"{path} is a pointer of Git LFS, not the file itself; fetch it with git lfs pull"
-            )
-    if form.magic and not form.text and path.suffix.lower() not in PACKED:
-        _refuse_wrong_content(path, form)
+        start = file.read(len(POINTER))
+    if start == POINTER:
+        raise InputError(f"{path} is a pointer of Git LFS, not the file itself; fetch it with git lfs pull")
+    binary = form.magic and not form.text and path.suffix.lower() not in PACKED
+    if binary and not start.startswith(form.magic):
+        content = sniff(start)
+        clear = content == "gzip" or not BY_NAME[content].text
+        like = f"it looks like {content}; rename it" if clear else "save it again, or rename it to what it is"
+        raise InputError(f"{path} is not {form.name}, as its ending says: {like}")
     return form
 
 
@@ -172,14 +169,3 @@ def sniff(start: bytes) -> str:
         if form.magic and (text if form.text else start).startswith(form.magic):
             return form.name
     return "gzip" if start.startswith(GZIP) else "csv"
-
-
-def _refuse_wrong_content(path: AnyPath, expected: Format) -> None:
-    """Raise an InputError if a file does not begin as all files of its binary format do."""
-    with path.open("rb", buffering=0) as file:
-        start = file.read(16)
-    if not start.startswith(expected.magic):
-        content = sniff(start)
-        clear = content == "gzip" or not BY_NAME[content].text
-        like = f"it looks like {content}; rename it" if clear else "save it again, or rename it to what it is"
-        raise InputError(f"{path} is not {expected.name}, as its ending says: {like}")

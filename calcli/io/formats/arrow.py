@@ -72,7 +72,8 @@ class BatchWriter(Writer):
 
     def write(self, kept_columns: Any, scores: Doubles) -> None:
         """Write a record batch, in parquet a row group."""
-        self._opened.write_batch(self.frame.batch(kept_columns, scores, self._schema))
+        batch = self.frame.batch(kept_columns, scores, self._schema)
+        self._opened.write(pa.Table.from_batches([batch]))
 
     def end(self) -> None:
         """Write the foot of the file."""

@@ -80,7 +80,10 @@ def _parsed(name: str, delimiter: str, part: bytes, earlier: Any) -> Any:
     except pa.ArrowInvalid:
         table = _of_type(pa.binary(), part, names, delimiter, headed=headed)
         for head, column in zip(names, table.columns, strict=True):
-            _refuse_bytes(column, head, name)
+            try:
+                column.cast(pa.string())
+            except pa.ArrowInvalid as error:
+                refuse_bytes(name, f"the column {head}", error)
         raise
 
 
@@ -107,12 +110,10 @@ def _headings(part: bytes, name: str, delimiter: str) -> list[str]:
         head += line
     parse = csv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
     try:
-        names: list[str] = csv.read_csv(
-            reader_of(head), csv.ReadOptions(use_threads=False), parse
-        ).schema.names
+        schema = csv.read_csv(reader_of(head), csv.ReadOptions(use_threads=False), parse).schema
+        return list(schema.names)
     except UnicodeDecodeError as error:
         refuse_bytes(name, "the line of headings", error)
-    return names
 
 
 def _is_row(names: Sequence[str], part: bytes, delimiter: str) -> bool:
@@ -138,13 +139,6 @@ def _of_weka(text: Table) -> Table:
     for key in columns.keys() & {"actual", "predicted"}:
         columns[key] = pc.replace_substring_regex(columns[key], r"^\d+:", "")
     return in_memory(text.place.name, pa.table(columns))
-
-
-def _refuse_bytes(column: Any, head: str, name: str) -> None:
-    try:
-        column.cast(pa.string())
-    except pa.ArrowInvalid as error:
-        refuse_bytes(name, f"the column {head}", error)
 
 
 def refuse_bytes(name: str, place: str, error: Exception) -> NoReturn:
@@ -196,12 +190,8 @@ def _refuse_header(header: bytes, name: str, delimiter: str) -> None:
     Raises
     ------
     InputError
-        If the line of headings is not in UTF-8, or its fields are too many or separated by something else.
+        If its fields are too many or separated by something else.
     """
-    try:
-        header.decode()
-    except UnicodeDecodeError as error:
-        refuse_bytes(name, "the line of headings", error)
     if (columns := header.count(delimiter.encode()) + 1) > MOST_COLUMNS:
         raise InputError(
             f"{name} has {columns:,} columns; expected at most {MOST_COLUMNS:,} in CSV; save the scores of "
@@ -290,22 +280,17 @@ def _end_of_rows(text: bytes, delimiter: str) -> int:
     opens = np.isin(before, (ord(delimiter), NEWLINE, RETURN, QUOTE))
     opens[0] |= quotes[0] == 0
     if not opens.all():
-        return _by_rows(text, delimiter)
+        d = re.escape(delimiter.encode())
+        field = rb'(?:"(?:[^"]|"")*+"[^%b\r\n]*+|[^"%b\r\n][^%b\r\n]*+)?+' % (d, d, d)
+        rows = rb"(?:%b(?:%b%b)*+(?:\r\n|\n|\r(?!\n|\Z)))*+" % (field, d, field)
+        match = re.compile(rows).match(text)  # quotes within fields are marks as any other
+        return match.end() if match else 0
     for marked in (marks == NEWLINE, marks[:-1] == RETURN):  # newlines may all be within quotes
         ends = np.flatnonzero(marked)
         outside = ends[np.searchsorted(quotes, ends) % 2 == 0]
         if len(outside):
             return int(outside[-1]) + 1
     return 0
-
-
-def _by_rows(text: bytes, delimiter: str) -> int:
-    """Return the same where quotes stand within fields, which are marks as any other."""
-    d = re.escape(delimiter.encode())
-    field = rb'(?:"(?:[^"]|"")*+"[^%b\r\n]*+|[^"%b\r\n][^%b\r\n]*+)?+' % (d, d, d)
-    rows = rb"(?:%b(?:%b%b)*+(?:\r\n|\n|\r(?!\n|\Z)))*+" % (field, d, field)
-    match = re.compile(rows).match(text)
-    return match.end() if match else 0
 
 
 class CsvWriter(Writer):
@@ -322,14 +307,12 @@ class CsvWriter(Writer):
     def write(self, kept_columns: Any, scores: Doubles) -> None:
         """Write lines."""
         batch = self.frame.batch(kept_columns, scores, self._schema)
-        style = "needed" if self._has_special(batch) else "none"
-        options = csv.WriteOptions(include_header=False, delimiter=self._delimiter, quoting_style=style)
-        csv.write_csv(batch, self.sink, options)
-
-    def _has_special(self, batch: Any) -> bool:
         marks = (self._delimiter.encode(), b'"', b"\r", b"\n")
         texts = [c for c in batch.columns if pa.types.is_string(c.type) or pa.types.is_large_string(c.type)]
-        return any(mark in text for text in map(_bytes_of, texts) for mark in marks)
+        special = any(mark in text for text in map(_bytes_of, texts) for mark in marks)
+        style = "needed" if special else "none"
+        options = csv.WriteOptions(include_header=False, delimiter=self._delimiter, quoting_style=style)
+        csv.write_csv(batch, self.sink, options)
 
 
 def _bytes_of(column: Any) -> bytes:

@@ -63,7 +63,12 @@ def open_file(path: AnyPath, name: str) -> Table:
             raw_blocks = _checked(parts_of_text(path), name)
         else:
             raw_blocks = chain([start], raw_blocks)
-        rows = [row for row in _first_rows(start) if isinstance(row, dict)]
+        rows = []  # the first that hold objects, as Python has them
+        for line in start.split(b"\n", HEAD_ROWS)[:HEAD_ROWS]:
+            if line.count(b"{") > 1:
+                with suppress(ValueError, RecursionError):
+                    rows.append(json.loads(line.removeprefix(codecs.BOM_UTF8)))
+        rows = [row for row in rows if isinstance(row, dict)]
         ordered = partial(with_orders, values_of=lambda head: (row.get(head) for row in rows))
         try:
             return parsed(raw_blocks, name, lambda part, _: ordered(_parsed(partial(reader_of, part))))
@@ -83,14 +88,6 @@ def table_of_records(records: Sequence[Mapping[str, Any]]) -> Any:
     return with_orders(
         pa.table({head: column_of(values) for head, values in columns.items()}), columns.__getitem__
     )
-
-
-def _first_rows(part: bytes) -> Iterator[Any]:
-    """Yield the first records of a part that hold objects, as Python has them; others are skipped."""
-    for line in part.split(b"\n", HEAD_ROWS)[:HEAD_ROWS]:
-        if line.count(b"{") > 1:
-            with suppress(ValueError, RecursionError):
-                yield json.loads(line.removeprefix(codecs.BOM_UTF8))
 
 
 def _records(lines: Iterable[bytes], name: str) -> list[dict[str, Any]]:
@@ -140,7 +137,12 @@ def _with_large_numbers(table: Any, again: Callable[[Any], Any]) -> Any:
         Returns it with the columns of a schema alone, parsed anew as their types.
     """
     heads = table.slice(0, LARGE_ROWS).to_batches()[:1]
-    names = [name for head in heads for name, c in zip(head.schema.names, head, strict=True) if _is_large(c)]
+    names = [
+        name
+        for head in heads
+        for name, column in zip(head.schema.names, head, strict=True)
+        if column.type == pa.float64() and are_rounded(np.from_dlpack(column.drop_null()))
+    ]  # `to_numpy` imports pandas
     if not names or len(set(table.schema.names)) < len(table.schema):  # which is refused
         return table
     try:
@@ -150,11 +152,6 @@ def _with_large_numbers(table: Any, again: Callable[[Any], Any]) -> Any:
     for name in names:
         table = table.set_column(table.schema.get_field_index(name), name, parsed.column(name))
     return table
-
-
-def _is_large(column: Any) -> bool:
-    # `to_numpy` imports pandas
-    return column.type == pa.float64() and are_rounded(np.from_dlpack(column.drop_null()))
 
 
 def _without_times(table: Any, again: Callable[[Any], Any]) -> Any:

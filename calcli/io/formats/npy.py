@@ -102,9 +102,14 @@ def with_labels(scores: Archive, options: ReadOptions, *, labelled: bool, alone:
     path, label_path = path_of(scores.name), None if options.labels is None else path_of(options.labels)
     if label_path is not None and labelled and not alone:
         return scores
-    label_path = label_path or labels_of_same_stem(path)
+    packed, names = path.suffix.lower() in formats.PACKED, _named_after(path.stem.removesuffix(".npy"))
+    files = (path.with_name(name + (packed and name.endswith(".npy")) * path.suffix) for name in names)
+    label_path = label_path or next((file for file in files if file.is_file()), None)
     if label_path is None and not labelled:
-        label_path = _fitting_labels(path, scores.array(SCORES).header.shape)
+        with suppress(InputError):  # the one file of labels in the folder, if it has one for each row
+            labels = only_labels_beside(path)
+            rows = rows_of(scores.array(SCORES).header.shape)
+            label_path = labels if in_order(stored_array(labels).header.shape, rows) else None
     if label_path is None:
         return scores
     require_array(label_path)
@@ -117,30 +122,12 @@ def _array(path: AnyPath) -> Array:
         return native(np.load(file, allow_pickle=False))
 
 
-def labels_of_same_stem(path: AnyPath) -> AnyPath | None:
-    """Return the file of labels beside a .npy file of scores that is named after it, or None."""
-    packed = path.suffix.lower() in formats.PACKED
-    names = _named_after(path.stem.removesuffix(".npy"))
-    files = (path.with_name(name + (packed and name.endswith(".npy")) * path.suffix) for name in names)
-    return next((file for file in files if file.is_file()), None)
-
-
 def _named_after(stem: str) -> list[str]:
     """Return what a file of labels may be called that belongs to scores, likeliest first."""
     stems = [fromkey for fromkey in dict.fromkeys((stem, SCORES_ENDING.sub("", stem))) if fromkey]
     return [
         f"{stem}_{ending}{suffix}" for suffix in LABEL_SUFFIXES for stem in stems for ending in LABEL_ENDINGS
     ]
-
-
-def _fitting_labels(path: AnyPath, scores: tuple[int, ...]) -> AnyPath | None:
-    """Return the one file of labels in the folder of a file, if it has one for each row."""
-    try:
-        labels = only_labels_beside(path)
-        shape = stored_array(labels).header.shape
-    except InputError:
-        return None
-    return labels if in_order(shape, rows_of(scores)) else None
 
 
 def labels_file(path: AnyPath) -> AnyPath:
@@ -162,21 +149,17 @@ def only_labels_beside(path: AnyPath) -> AnyPath:
     unowned = [file for file in labels if file.name not in owners]
     if not unowned:
         owner = f" ({labels[0].name} is that of {owners[labels[0].name]})" if labels else ""
+        foreign = (file for file in path.parent.iterdir() if LABEL_FILE.fullmatch(f"{file.stem}.npy"))
+        lines = (formats.conversion_of(file) for file in sorted(foreign, key=str))
+        mend = next((f"convert what is there with {line}, and " for line in lines if line), "")
         raise InputError(
             f"{path} has no labels: expected {path.stem}_labels.npy or a labels.npy beside it{owner}; "
-            f"{_foreign_labels(path)}name the file with --labels"
+            f"{mend}name the file with --labels"
         )
     if len(unowned) > 1:
         names = listed([file.name for file in unowned])
         raise InputError(f"{path} has several files of labels beside it, {names}; choose one with --labels")
     return unowned[0]
-
-
-def _foreign_labels(path: AnyPath) -> str:
-    """Return what converts labels beside a file, if they are in a format that is not read."""
-    foreign = (file for file in path.parent.iterdir() if LABEL_FILE.fullmatch(f"{file.stem}.npy"))
-    lines = (formats.conversion_of(file) for file in sorted(foreign, key=str))
-    return next((f"convert what is there with {line}, and " for line in lines if line), "")
 
 
 def require_array(path: AnyPath) -> None:

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any, BinaryIO
 
-import pyarrow as pa
 from pyarrow import orc
 
 from calcli.io.formats.arrow import BatchWriter
@@ -38,18 +37,6 @@ def _stripes(path: str, name: str, columns: Sequence[str], at_once: int | None) 
             yield sound(file.read_stripe(stripe, list(columns))).select(list(columns))
 
 
-class _Stripes:
-    """A writer of ORC that takes record batches, as the other writers of pyarrow do."""
-
-    def __init__(self, sink: BinaryIO, schema: Any) -> None:
-        self._writer = orc.ORCWriter(sink)
-        self.close = self._writer.close
-
-    def write_batch(self, batch: Any) -> None:
-        """Write rows."""
-        self._writer.write(pa.Table.from_batches([batch]))
-
-
 def writer(sink: BinaryIO, frame: Frame, path: AnyPath | None) -> Writer:
     """Return what writes a file."""
-    return BatchWriter(sink, frame, _Stripes, decoded=True)
+    return BatchWriter(sink, frame, lambda sink, _: orc.ORCWriter(sink), decoded=True)

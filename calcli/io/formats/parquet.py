@@ -36,8 +36,10 @@ class RowGroups:
         names = list(columns)
         with arrow_errors(str(self.path), "parquet file"):
             for group in range(self.metadata.num_row_groups):
-                at_a_time = at_once is None and self._bytes(group, names) <= GROUP_BYTES
-                rows, read = self.metadata.row_group(group).num_rows, 0
+                facts = self.metadata.row_group(group)
+                wanted = facts.total_byte_size * len(names)  # over all columns: an estimate, once decoded
+                at_a_time = at_once is None and wanted <= GROUP_BYTES * self.columns
+                rows, read = facts.num_rows, 0
                 for batch in self._whole(group, names) if at_a_time else self._slices(group, names):
                     read += batch.num_rows
                     yield batch
@@ -60,10 +62,6 @@ class RowGroups:
             rows = max(SLICE_ROWS, SLICE_VALUES // max(1, len(names)))
             for batch in file.iter_batches(rows, [group], names):
                 yield sound(batch).select(names)
-
-    def _bytes(self, group: int, names: list[str]) -> float:
-        """Estimate the decoded size of some columns of a row group from the size of all."""
-        return float(self.metadata.row_group(group).total_byte_size) * len(names) / self.columns
 
 
 def metadata_of(path: AnyPath, name: str) -> Any:

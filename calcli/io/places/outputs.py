@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from secrets import token_hex
 
@@ -119,7 +120,7 @@ def atomic_path(path: str | Path | Remote) -> Iterator[Path]:
             # a folder of devices is no place for a temporary file
             folder = Path(tempfile.gettempdir()) if sent else target.parent
             temporary = folder / f".{path.stem}-{token_hex(4)}{path.suffix}"
-            waiting.left.callback(_surely, _unlink, temporary)  # before it is there: a signal may come
+            waiting.left.callback(_surely, temporary.unlink)  # before it is there: a signal may come
             os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         with _naming_full_disks(path):
             yield temporary
@@ -193,19 +194,14 @@ def _send(temporary: Path, path: str | Path) -> None:
 def _allow_as(replaced: os.stat_result | None, temporary: Path) -> None:
     """Give a file the owner and mode of the one it replaces, or of a new file."""
     if replaced is None:
-        temporary.chmod(0o666 & ~_umask())
+        os.umask(mask := os.umask(0))
+        temporary.chmod(0o666 & ~mask)
         return
     for owner in (replaced.st_uid, -1):  # the group at least
         with suppress(OSError):
             os.chown(temporary, owner, replaced.st_gid)
             break
     temporary.chmod(replaced.st_mode & 0o777)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 @contextmanager
@@ -242,7 +238,7 @@ def filled_folder(path: str | Path) -> Iterator[Path]:
         with _naming_faults(path, *AS_FOLDER):
             _make(home, made_folders)
             temporary = home / f".calcli-{token_hex(4)}"
-            waiting.left.callback(_surely, _remove_tree, temporary)
+            waiting.left.callback(_surely, partial(shutil.rmtree, temporary, ignore_errors=True))
             temporary.mkdir(0o700)
         with _naming_full_disks(path), _kept_by(None):
             yield temporary
@@ -259,31 +255,19 @@ def _upload(filled: Path, where: Remote) -> None:
 def _make(folder: Path, exit_stack: ExitStack) -> None:
     missing = [part for part in (folder, *folder.parents) if not part.is_dir()]
     for part in reversed(missing):
-        exit_stack.callback(_surely, _remove_if_empty, part)  # before it is there: a signal may come
+        exit_stack.callback(_surely, part.rmdir)  # before it is there: a signal may come
         part.mkdir(exist_ok=True)
 
 
-def _surely(tidy: Callable[[Path], None], path: Path) -> None:
-    """Tidy up; once more, if a signal came meanwhile."""
-    try:
-        tidy(path)
-    except BaseException:
-        tidy(path)
-        raise
-
-
-def _unlink(file: Path) -> None:
-    with suppress(OSError):  # it may have its place by now, or none it could be made in
-        file.unlink()
-
-
-def _remove_tree(folder: Path) -> None:
-    shutil.rmtree(folder, ignore_errors=True)
-
-
-def _remove_if_empty(folder: Path) -> None:
-    with suppress(OSError):  # some of the files are there already, and whole
-        folder.rmdir()
+def _surely(tidy: Callable[[], object]) -> None:
+    """Tidy up; once more, if a signal came meanwhile. What is in its place by now, or whole, stays."""
+    with suppress(OSError):
+        try:
+            tidy()
+        except BaseException:
+            with suppress(OSError):
+                tidy()
+            raise
 
 
 def _move(filled: Path, path: Path, exit_stack: ExitStack) -> None:
