@@ -14,6 +14,7 @@ from calcli.io.formats.npy import LABEL_FILE
 from calcli.io.messages import listed
 from calcli.io.options import ReadOptions
 from calcli.io.places.paths import AnyPath, parts_of_pattern, path_of
+from calcli.io.saved.settings import by_name
 from calcli.io.words import natural_key
 
 PARTITION = re.compile(r"([^=]+)=(.*)")
@@ -56,8 +57,7 @@ def parts_of(path: AnyPath, options: ReadOptions) -> list[AnyPath]:
             raise InputError(
                 f"{path} holds parts and the folder {folder.name}, which holds files of their format; "
                 "expected the parts of one data set in one folder, or in folders named as day=1; if these "
-                "are parts too, "
-                f"calcli evaluate {every} --concat, else move the folder elsewhere"
+                f"are parts too, calcli evaluate {every} --concat, else move the folder elsewhere"
             )
     shards = {match[1]: file for file in files if (match := SHARD.fullmatch(file.name))}
     if len(shards) > 1:
@@ -137,17 +137,7 @@ def parse_systems(texts: Sequence[str]) -> dict[str, str]:
     UsageError
         If one is not so, or a name is given twice.
     """
-    systems: dict[str, str] = {}
-    for text in texts:
-        name, equals, columns = (part.strip() for part in text.partition("="))
-        if not equals or not columns or not NAME.fullmatch(name):
-            raise UsageError(
-                f"--system {text}: expected a name and its columns, as in rf=score_rf or rf='rf_*'"
-            )
-        if name in systems:
-            raise UsageError(f"--system {text}: {name} has been given before; choose another name")
-        systems[name] = columns
-    return systems
+    return dict(by_name("--system", tuple(texts), "rf=score_rf or rf='rf_*'", names=NAME))
 
 
 def files_of_systems(files: Iterable[str], options: ReadOptions) -> list[str]:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 STDIN = "standard input"
+ALIKE = "parts of one data set must be alike; without --concat files are evaluated one by one"
 
 
 MOST_COMMANDS = 6  # that a message shows

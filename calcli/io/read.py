@@ -25,9 +25,16 @@ from calcli.io.dataset import of_system, partition_of, parts_of
 from calcli.io.formats import BY_NAME, Format, known_format, sniff
 from calcli.io.layouts import HARNESS, OBJECTS
 from calcli.io.layouts.answers import LEAVE_OUT, refuse_gone, rights_of
-from calcli.io.messages import STDIN, Place, answered, refuse_given, shown_in, type_in_words
+from calcli.io.messages import ALIKE, STDIN, Place, answered, refuse_given, shown_in, type_in_words
 from calcli.io.options import ReadOptions
-from calcli.io.places.paths import AnyPath, name_and_path, parts_of_pattern, path_of, without_secrets
+from calcli.io.places.paths import (
+    UNREADABLE,
+    AnyPath,
+    name_and_path,
+    parts_of_pattern,
+    path_of,
+    without_secrets,
+)
 from calcli.io.reading import find
 from calcli.io.reading.checks import CheckedScores, Judged, judge_kind
 from calcli.io.reading.classes import classes_of, refuse_sorted
@@ -38,6 +45,7 @@ __all__ = ["ReadOptions", "read", "read_concat"]
 
 SNIFFED = 1 << 16
 BLOCK = 1 << 12  # rows
+PASSED_ON = ("files", "taken", "repeats", "by_ranking", "considered", "outcomes", "questions", "identity")
 OF_STATES = ("key", "allow_unmatched")  # which pair states, too
 LEAST_WEIGHT = 1e-50
 LARGEST = 1e-12, 1e12  # the largest weight lies there: its products are numbers in single precision
@@ -110,10 +118,7 @@ def read_places(
     ]
     example = {part.what: file for part, file in zip(reversed(items), reversed(files), strict=True)}
     if len(example) > 1:
-        raise InputError(
-            f"{example['arrays']} holds arrays and {example['a table']} a table; parts of one data set "
-            "must be alike"
-        )
+        raise InputError(f"{example['arrays']} holds arrays and {example['a table']} a table; {ALIKE}")
     if "arrays" in example:
         why = f"{files[0]} has no columns; name the labels with --labels"
         refuse_given(options, ["label_column"], why)
@@ -190,7 +195,7 @@ def understand(source: Source, name: str, options: ReadOptions) -> Predictions:
 
     def checked(rows: Source) -> CheckedScores:
         facts = kind, classes.names, rows.place, options.renormalize, swapped
-        return CheckedScores.of(rows.scores, *facts, incomplete=source.layout == OBJECTS.name)
+        return CheckedScores(rows.scores, *facts, incomplete=source.layout == OBJECTS.name)
 
     understood = Predictions(
         checked(source),
@@ -201,24 +206,17 @@ def understand(source: Source, name: str, options: ReadOptions) -> Predictions:
         Provenance(
             name,
             source.labels_from,
-            source.files,
-            tuple(notes),
-            source.layout,
-            source.taken,
-            (*((source.by_ranking,) if source.by_ranking else ()), *source.doubts, *kind.doubts),
-            source.repeats,
-            source.by_ranking,
-            source.considered,
-            options.scores,
-            len(place.parts),
-            kind.percent,
-            turned,
-            options.per_character,
-            place.left,
-            outcomes=source.outcomes,
-            questions=source.questions,
-            identity=source.identity,
+            notes=tuple(notes),
+            read_as=source.layout,
+            doubts=(*((source.by_ranking,) if source.by_ranking else ()), *source.doubts, *kind.doubts),
+            chosen=options.scores,
+            parts=len(place.parts),
+            percent=kind.percent,
+            turned=turned,
+            per_character=options.per_character,
+            left=place.left,
             judge=source.judge,
+            **{fact: getattr(source, fact) for fact in PASSED_ON},
             without_label=0 if source.unlabelled is None else source.unlabelled.scores.shape[0],
         ),
         proxy=source.proxy,
@@ -244,12 +242,10 @@ def _judged(source: Source, options: ReadOptions) -> Judged:
 def _require_text(classes: Sequence[str], place: Place) -> None:
     """Raise an InputError if a name holds half a character, as from an escape: no file could hold it."""
     for name in classes:
-        try:
-            name.encode()
-        except UnicodeEncodeError:
+        if UNREADABLE.search(name):
             raise InputError(
                 f"{place.name}: the class {name!r} holds half a character; expected names that are text"
-            ) from None
+            )
 
 
 def _rights(source: Source) -> Source:

@@ -91,6 +91,11 @@ def named(kind: str, column: str) -> bool:
     return False
 
 
+def may_be_label(column: str) -> bool:
+    """Tell whether a column, or the last part of its path, has a name for labels or for the truth."""
+    return named("label", column) or named("truth", column)
+
+
 def is_called(kind: str, name: str) -> bool:
     """Tell whether the whole of a name is one of these."""
     return re.fullmatch(NAMES[kind], plain_name(name)) is not None
@@ -217,26 +222,15 @@ def natural_order(names: Sequence[str]) -> list[int]:
 @cache
 def event(name: str) -> tuple[str, ...]:
     """Return the words of a label's name but for words that say that it is a label."""
-    return tuple(
-        word
-        for word in tokens(name)
-        if word not in ROLES["truth"] | ROLES["label"] | ROLES["hint"] | ROLES["prediction"]
-    )
+    role_words = ROLES["truth"] | ROLES["label"] | ROLES["hint"] | ROLES["prediction"]
+    return tuple(word for word in tokens(name) if word not in role_words)
 
 
 @cache
 def scored_event(name: str) -> tuple[str, ...]:
     """Return the words of a score's name but for words that say that it is a score."""
-    role_words = (
-        ROLES["probability"]
-        | ROLES["score"]
-        | ROLES["system"]
-        | ROLES["filler"]
-        | ROLES["logit"]
-        | ROLES["logarithm"]
-        | ROLES["prediction"]
-        | ROLES["truth"] - {"true"}
-    )
+    roles = ("probability", "score", "system", "filler", "logit", "logarithm", "prediction")
+    role_words = (ROLES["truth"] - {"true"}).union(*(ROLES[role] for role in roles))
     return tuple(word for word in tokens(name) if word not in role_words)
 
 

@@ -315,8 +315,8 @@ def test_a_baseline_comes_through_a_pipe(run, policy, new, old, sample, monkeypa
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [("{", "is not JSON"), ("[]", "holds list values without rows"),
-     ('{"schema": "calcli.report/9"}', "'calcli.report/9'"),
+    [("{", "is not complete and valid JSON"), ("[]", "holds list values without rows"),
+     ('{"schema": "calcli.report/9"}', "has version 9 of the report format"),
      ('{"schema": "calcli.report/1", "results": [{}]}', "is a damaged report")],
 )  # fmt: skip
 def test_what_is_no_report_is_no_baseline(run, policy, old, tmp_path, text, message):

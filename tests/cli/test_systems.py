@@ -85,7 +85,7 @@ def test_systems_are_checked_and_drawn(run, table, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--system", "rf"), "--system rf: expected a name and its columns"),
+        (("--system", "rf"), "--system rf: expected a name and what it stands for"),
         (("--system", "rf=score_rf", "--system", "rf=score_xgb"), "rf has been given before"),
         (("--system", "rf=score_rf", "--scores", "score_rf"), "--system and --scores score_rf both choose"),
         (("--system", "rf=none"), 'has no column like "none"'),

@@ -122,7 +122,7 @@ def refused(path, message: str) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"schema": "calcli.calibrator/2"}, "has version 2 .* reads version 1; fit it again"),
+        ({"schema": "calcli.calibrator/2"}, "has version 2 .* reads version 1; make it again"),
         ({"schema": "calcli.report/1"}, "is not a calibrator: expected JSON with .schema."),
         ({"schema": None}, "is not a calibrator"),
         ({"method": "magic"}, "is damaged .no entry 'magic'"),

@@ -73,7 +73,7 @@ def test_a_wrong_row_among_probabilities_does_not_make_logits_of_them(first_look
 
 def test_percentages_are_no_logits():
     scores = np.round(random_probs().scores * 100)
-    with pytest.raises(InputError, match=r"arrays: the scores of a row sum to 100; .* --kind percent"):
+    with pytest.raises(InputError, match=r"arrays: the scores of a row sum to 100, .* --kind percent"):
         from_arrays(scores, np.zeros(40, int))
     shares = scores_of(from_arrays(scores, np.zeros(40, int), kind="probs", renormalize=True))
     np.testing.assert_array_equal(shares, scores)

@@ -30,7 +30,6 @@ from calcli.io.tables.values import worded
 from calcli.io.words import (
     MISSING_NAMES,
     PARTS,
-    PATTERNS,
     PREFIXED,
     customary,
     label_names,
@@ -259,12 +258,9 @@ def renamed(record: CalibratorRecord, source: Source, options: ReadOptions) -> t
 
 def _class_words(name: str) -> set[str]:
     """Return the words of a name that may say a class."""
-    patterns = [PATTERNS[name] for name in ("score", "made", "system", "derived", "class")]
-    return {
-        token
-        for token in tokens(name)
-        if not (token.isdigit() or token in PARTS or any(pattern.fullmatch(token) for pattern in patterns))
-    }
+    kinds = ("score", "made", "system", "derived", "class")
+    words = [word for word in tokens(name) if not (word.isdigit() or word in PARTS)]
+    return {word for word in words if not any(says(kind, word) for kind in kinds)}
 
 
 def written_order(

@@ -388,7 +388,7 @@ def _prepared(
         source.scores.dtype if same and source.scores.dtype in (np.float32, np.float64) else DOUBLE,
         " ".join([*marks, wanted.mark]).strip(),
     )
-    scores = CheckedScores.of(
+    scores = CheckedScores(
         source.scores, score_kind, classes, source.place, options.renormalize, without=REPAIR
     )
     times = 100 if plain and same and score_kind.percent else 1

@@ -99,10 +99,8 @@ class FrameWriter(Writer):
 
     def end(self) -> None:
         """Write all rows."""
-        frame, ending = (
-            pa.Table.from_batches(self._batches, self._schema).to_pandas(),
-            self._path.suffix.lower(),
-        )
+        frame = pa.Table.from_batches(self._batches, self._schema).to_pandas()
+        ending = self._path.suffix.lower()
         fault = f"{self._path} cannot be written: {SAID}; choose another format with -o"
         with naming_faults(fault, (*VALUES, Warning)), _installed(str(self._path)), warnings.catch_warnings():
             warnings.simplefilter("error")  # of names that Stata does not allow

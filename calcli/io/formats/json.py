@@ -17,7 +17,7 @@ from calcli.io.formats import jsonl
 from calcli.io.layouts.harness import harness_table
 from calcli.io.layouts.logs import log_table
 from calcli.io.layouts.objects import with_orders
-from calcli.io.places.archives import opened_text
+from calcli.io.places.archives import opened_text, said
 from calcli.io.places.faults import arrow_errors, column_of
 from calcli.io.places.paths import AnyPath
 from calcli.io.tables.table import Table, in_memory, refuse_duplicates
@@ -44,9 +44,7 @@ def open_file(path: AnyPath, name: str) -> Table:
     except (ValueError, RecursionError) as error:  # also of an integer with thousands of digits
         if getattr(error, "msg", "") == "Extra data":
             return jsonl.open_file(path, name)
-        nested = isinstance(error, RecursionError)
-        reason = "it is nested too deeply" if nested else str(error).partition(";")[0]
-        raise InputError(f"{name} is not a complete and valid JSON file: {reason}") from error
+        raise InputError(f"{name} is not a complete and valid JSON file: {said(error)}") from error
     return in_memory(name, table_of(content, name))
 
 
@@ -111,14 +109,10 @@ def _rows(content: dict[str, Any], name: str) -> Any:
         if label_names(content) or any(says("score", head) for head in content):  # columns, by names of rows
             return _by_names_of_rows(content, name)
         return [{"id": key, **row} for key, row in content.items()]
-    records = [
-        value
-        for value in content.values()
-        if isinstance(value, list) and value and isinstance(value[0], dict)
-    ]
+    columns = {head: values for head, values in content.items() if isinstance(values, list)}
+    records = [values for values in columns.values() if values and isinstance(values[0], dict)]
     if len(records) == 1 and not any(says("score", key) for key in content):
         return records[0]
-    columns = {head: values for head, values in content.items() if isinstance(values, list)}
     if not columns or len({len(values) for values in columns.values()}) > 1:
         raise InputError(f"{name} is an object without a table in it; {EXPECTED}")
     return columns

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from calcli.core.language.errors import InputError
-from calcli.io.messages import listed
+from calcli.io.messages import ALIKE, listed
 from calcli.io.options import ReadOptions
 from calcli.io.words import label_names
 
@@ -90,8 +90,7 @@ def joined_metadata(schemas: Sequence[tuple[str, Any]]) -> Any:
             if known_names != names:
                 raise InputError(
                     f"{first_part} and {part} name the classes of {column} differently, "
-                    f"{listed(known_names)} and {listed(names)}; parts of one data set must be alike; "
-                    "without --concat files are evaluated one by one"
+                    f"{listed(known_names)} and {listed(names)}; {ALIKE}"
                 )
         if len(labels) > fullest:
             fullest, metadata = len(labels), names_alone(schema.metadata)

@@ -28,14 +28,8 @@ FIRST_EVENT = "spec"  # what its first line has, and only such a log
 SEVERAL = -1  # options have the same text
 MARKS = ("filtered_resps", "resps")  # fields that only these samples have
 FIELDS = ("log_likelihoods", "characters", "most", "least")
-OPTIONS = pa.struct(
-    [
-        ("log_likelihoods", pa.list_(pa.float64())),
-        ("characters", pa.list_(pa.int64())),
-        ("most", pa.int64()),
-        ("least", pa.int64()),
-    ]
-)
+TYPES = pa.list_(pa.float64()), pa.list_(pa.int64()), pa.int64(), pa.int64()
+OPTIONS = pa.struct([*zip(FIELDS, TYPES, strict=True)])
 
 
 def harness_table(records: Sequence[Mapping[str, Any]], name: str) -> Any:
@@ -71,11 +65,9 @@ def unpack(field: Any, head: Head, options: ReadOptions) -> Unpacked | None:
     derived = Derived(
         "log_probs", pa.list_(pa.float64()), partial(_log_probs, per_character=options.per_character)
     )
-    how = (
-        "divided by their characters"
-        if options.per_character
-        else "as they are (--per-character divides them)"
-    )
+    how = "as they are (--per-character divides them)"
+    if options.per_character:
+        how = "divided by their characters"
     note = f"the scores are the log-softmax of the log-likelihoods of the options, {how}"
     head_values = head()
     counts = head_values[0].as_py() if len(head_values) else {"most": 0, "least": 0}

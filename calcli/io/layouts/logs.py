@@ -51,11 +51,9 @@ def inspect_table(header: Mapping[str, Any], summaries: Sequence[Any]) -> Any:
 def status_of(header: Mapping[str, Any], samples: int) -> str:
     """Return the fault of a log of Inspect as a whole, as a clause; "" if nothing is."""
     status = header.get("status", "success")
-    return (
-        ""
-        if status == "success"
-        else f"the status is {status}: these are the {samples:,} samples that were run"
-    )
+    if status == "success":
+        return ""
+    return f"the status is {status}: these are the {samples:,} samples that were run"
 
 
 def _cases(content: Mapping[str, Any]) -> Any:

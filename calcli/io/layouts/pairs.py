@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from calcli.core.language.errors import InputError
 from calcli.io.layouts.unpack import Head, Unpacked
 from calcli.io.options import ReadOptions
-from calcli.io.tables.table import Derived, Row
+from calcli.io.tables.table import Derived, Row, is_list
 from calcli.io.words import is_called, plain
 
 UNLIKE = (pa.ArrowInvalid, pa.ArrowNotImplementedError)  # of values that are of no such kind
@@ -22,7 +22,7 @@ def unpack(field: Any, head: Head, options: ReadOptions) -> Unpacked | None:
     wrapped = pa.types.is_struct(kind) and kind.num_fields == 1 and kind.field(0).name == "list"
     if wrapped:
         kind = kind.field(0).type  # as BigQuery exports lists to parquet
-    if _is_list(kind) and pa.types.is_struct(kind.value_type):
+    if is_list(kind) and pa.types.is_struct(kind.value_type):
         inner = kind.value_type
         deeper = inner.num_fields == 1 and pa.types.is_struct(inner.field(0).type)
         names = _parts({child.name: child.type for child in (inner.field(0).type if deeper else inner)})
@@ -34,7 +34,7 @@ def unpack(field: Any, head: Head, options: ReadOptions) -> Unpacked | None:
             flat = lists.flatten()
             return _relisted(lists, pc.struct_field(flat, [0, part] if deeper else part))
 
-    elif pa.types.is_struct(kind) and all(_is_list(child.type) for child in kind):
+    elif pa.types.is_struct(kind) and all(is_list(child.type) for child in kind):
         names = _parts({child.name: child.type.value_type for child in kind})
         if names is None:
             return None
@@ -56,10 +56,6 @@ def unpack(field: Any, head: Head, options: ReadOptions) -> Unpacked | None:
         lambda values, row: _cast(make(score, values), pa.float64(), f"{field.name}.{score}", row),
     )
     return Unpacked((classes, scores), scores.name)
-
-
-def _is_list(kind: Any) -> bool:
-    return pa.types.is_list(kind) or pa.types.is_large_list(kind)
 
 
 def _parts(fields: dict[str, Any]) -> tuple[str, str] | None:

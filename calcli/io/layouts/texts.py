@@ -18,7 +18,7 @@ from calcli.io.layouts.unpack import Head, Unpacked
 from calcli.io.layouts.vectors import MOST, one_of
 from calcli.io.options import ReadOptions
 from calcli.io.tables.table import Derived, Row
-from calcli.io.words import RANKED, named, says, several_orders
+from calcli.io.words import RANKED, may_be_label, says, several_orders
 
 NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|[-+]?(?:nan|inf(?:inity)?)"
 BETWEEN = r"\s*[,;|]\s*|\s+"
@@ -45,10 +45,11 @@ UNLIKE = (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError)  # of objects that 
 def unpack(field: Any, head: Head, options: ReadOptions) -> Unpacked | None:
     """Return lists of numbers, lists of classes with their scores, or numbers from percentages."""
     kind, name = field.type, field.name
-    label = _is_label(name) and not says("prediction", name)
+    label = may_be_label(name) and not says("prediction", name)
     if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
         return None
-    if not label and not _may_hold_scores(name, options):
+    asked = name in (options.scores, options.confidence)
+    if not (label or asked or says("score", name) or RANKED.fullmatch(name)):
         return None
     values = [value for value in head().to_pylist() if value and value.strip()]
     if not values:
@@ -84,14 +85,6 @@ def _of_numbers(name: str, values: list[str], plainly: list[str]) -> Unpacked | 
     return None
 
 
-def _is_label(name: str) -> bool:
-    return named("label", name) or named("truth", name)
-
-
-def _may_hold_scores(name: str, options: ReadOptions) -> bool:
-    return says("score", name) or bool(RANKED.fullmatch(name)) or name in (options.scores, options.confidence)
-
-
 def _are_pairs(values: list[str]) -> bool:
     """Tell whether numbers with a comma may as well be two: of 0 and 1, or percentages that sum to 100."""
     pairs_ = [value.strip().split(",") for value in values]
@@ -117,9 +110,8 @@ def _percentages(texts: Any, row: Row) -> Any:
     unsigned = pc.match_substring_regex(texts, r"(?i)^\s*[^\s%n][^%]*$")  # nan is missing
     if (n := pc.index(unsigned, True).as_py()) >= 0:
         refuse_cell(row(n), texts[n].as_py(), " among percentages; expected a number with a percent sign")
-    cells = pc.utf8_trim_whitespace(pc.replace_substring(texts, "%", "", max_replacements=1))
-    cells = pc.if_else(pc.equal(cells, ""), pa.scalar(None, cells.type), cells)  # what is missing
-    return _as_numbers(cells, cells, row, "a number with a percent sign")
+    bare = pc.replace_substring(texts, "%", "", max_replacements=1)
+    return _single(bare, row, "a number with a percent sign")
 
 
 def _numbers(texts: Any, row: Row) -> Any:
@@ -131,8 +123,7 @@ def _numbers(texts: Any, row: Row) -> Any:
         n = pc.index(pc.match_substring(cells, "..."), True).as_py()
         raise InputError(
             f"{row(n)} has scores of which some were left out as they were printed (...): they are not in "
-            "the file; "
-            "save all of them"
+            "the file; save all of them"
         )
     bare = pc.utf8_trim(cells.cast(pa.string()), "[]() \t\r\n")
     _refuse_two_separators(bare, row)
@@ -197,11 +188,11 @@ def _decimals(texts: Any, row: Row) -> Any:
     return _single(pc.replace_substring(texts, ",", ".", max_replacements=1), row)
 
 
-def _single(texts: Any, row: Row) -> Any:
+def _single(texts: Any, row: Row, expected: str = "a number") -> Any:
     """Return one number in each text; a missing value is null."""
     cells = pc.utf8_trim_whitespace(texts)
     cells = pc.if_else(pc.equal(cells, ""), pa.scalar(None, cells.type), cells)
-    return _as_numbers(cells, cells, row, "a number")
+    return _as_numbers(cells, cells, row, expected)
 
 
 def _as_numbers(flat: Any, cells: Any, row: Row, expected: str) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,11 +16,8 @@ from calcli.core.language.expressions import option_names
 from calcli.io.layouts import LISTS, UNPACKED, Layout
 from calcli.io.layouts.classlabels import class_labels
 from calcli.io.options import ReadOptions
-from calcli.io.tables.table import Derived, Row, Table, derived, holds_of
+from calcli.io.tables.table import Derived, Row, Table, derived, holds_of, is_list
 from calcli.io.words import plain_text, says
-
-if TYPE_CHECKING:
-    from calcli.io.tables.table import Derived
 
 Head = Callable[[], Any]  # reads the first values, a pyarrow.Array
 HEAD_ROWS = 256  # by which a packed column is known
@@ -88,15 +85,12 @@ def packed_columns(table: Table, options: ReadOptions) -> dict[str, Unpacked]:
         for field in table.schema
     }
     packed = {name: unpacked_ for name, unpacked_ in every.items() if unpacked_ is not None}
-    return packed | {
-        name: Unpacked(
-            (Derived(name, pa.string(), partial(_called, names=names, apart=options.ignore_label)),)
-        )
-        for name, names in class_labels(table.schema).items()
-        if names
-        and pa.types.is_integer(table.schema.field(name).type)
-        and (options.classes is None or {*map(plain_text, names)} & {*map(plain_text, options.classes)})
-    }
+    for name, names in class_labels(table.schema).items():
+        wanted = options.classes is None or {*map(plain_text, names)} & {*map(plain_text, options.classes)}
+        if names and wanted and pa.types.is_integer(table.schema.field(name).type):
+            make = partial(_called, names=names, apart=options.ignore_label)
+            packed[name] = Unpacked((Derived(name, pa.string(), make),))
+    return packed
 
 
 def _called(numbers: Any, row: Row, *, names: Sequence[str], apart: Sequence[str]) -> Any:
@@ -121,12 +115,9 @@ def scaled(table: Table, by: float | None, options: ReadOptions, scores: Sequenc
     if by is None:
         return table
     asks = scores or (options.scores or options.confidence or "").split(",")
-    names = [
-        f.name
-        for f in table.schema
-        if holds_of(f.type) in ("float", "integer")
-        and (f.name in asks if any(asks) else says("score", f.name) and not says("prediction", f.name))
-    ]
+    names = [field.name for field in table.schema if holds_of(field.type) in ("float", "integer")]
+    called = [name for name in names if says("score", name) and not says("prediction", name)]
+    names = [name for name in names if name in asks] if any(asks) else called
     return derived(table, {name: [Derived(name, pa.float64(), partial(_divided, by=by))] for name in names})
 
 
@@ -139,8 +130,9 @@ def _of_options(table: Table, field: Any) -> Unpacked | None:
 
     What a question does not have is impossible: it has the probability 0, or a logit of -inf.
     """
-    lists = pa.types.is_list(field.type) or pa.types.is_large_list(field.type)
-    if not (lists and pa.types.is_floating(field.type.value_type) and says("score", field.name)):
+    if not (
+        is_list(field.type) and pa.types.is_floating(field.type.value_type) and says("score", field.name)
+    ):
         return None
     head = _first(table, field).drop_null()
     lengths = np.asarray(pc.list_value_length(head))

@@ -15,15 +15,14 @@ from calcli.core.language.errors import InputError
 from calcli.io.layouts.unpack import Head, Unpacked
 from calcli.io.options import ReadOptions
 from calcli.io.tables.labels import one_hot
-from calcli.io.tables.table import Derived, Row
-from calcli.io.words import is_called, named
+from calcli.io.tables.table import Derived, Row, is_list
+from calcli.io.words import is_called, may_be_label
 
 MOST = 1_000_000  # values of a sparse vector: a few bytes may promise any number
 
 
 def _listed(kind: Any, is_value: Callable[[Any], bool]) -> bool:
-    lists = pa.types.is_list(kind) or pa.types.is_large_list(kind)
-    return lists and (pa.types.is_null(kind.value_type) or is_value(kind.value_type))
+    return is_list(kind) and (pa.types.is_null(kind.value_type) or is_value(kind.value_type))
 
 
 def _number(kind: Any) -> bool:
@@ -40,7 +39,7 @@ PARTS: dict[str, Callable[[Any], bool]] = {
 
 def unpack(field: Any, head: Head, options: ReadOptions) -> Unpacked | None:
     """Return lists of numbers for vectors, and labels for lists of one label."""
-    if _is_list(field.type) and (named("label", field.name) or named("truth", field.name)):
+    if is_list(field.type) and may_be_label(field.name):
         lists = head().drop_null()
         lengths = set(pc.list_value_length(lists).to_pylist())
         if lengths == {1}:
@@ -56,10 +55,6 @@ def unpack(field: Any, head: Head, options: ReadOptions) -> Unpacked | None:
     if not all(pa.types.is_null(kind) or PARTS[name](kind) for name, kind in kinds.items()):
         return None
     return Unpacked((Derived(field.name, pa.list_(pa.float64()), _dense),))
-
-
-def _is_list(kind: Any) -> bool:
-    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind))
 
 
 def one_of(lists: Any, row: Row) -> Any:

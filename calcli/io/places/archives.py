@@ -41,7 +41,9 @@ def naming_faults(sentence: str, errors: Errors = DAMAGE) -> Iterator[None]:
 
 def said(error: Exception) -> str:
     """Return what an error says, to stand in a sentence."""
-    text = " ".join(str(error).split()).rstrip(".")
+    if isinstance(error, RecursionError):
+        return "it is nested too deeply"
+    text = " ".join(str(error).split()).partition("; use sys.")[0].rstrip(".")
     return f"no entry {text}" if isinstance(error, KeyError) else text
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from calcli.core.language.errors import InputError
+from calcli.io.places.archives import SAID, naming_faults
 from calcli.io.places.paths import AnyPath, path_of
 
 KEY = r"""(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')"""
@@ -126,17 +127,9 @@ def tree(path: AnyPath) -> dict[str, Any]:
     InputError
         If it is damaged, or holds something else.
     """
-    try:
-        with path.open("rb") as file:
-            content = json.load(file) if path.suffix.lower() == ".json" else parsed_toml(file)
-    except RecursionError as fault:
-        raise InputError(
-            f"{path} is nested too deeply; expected an object with a key for each class"
-        ) from fault
-    except ValueError as fault:  # also of integers with thousands of digits
-        raise InputError(
-            f"{path} is not valid {path.suffix[1:].upper()}: {str(fault).partition(';')[0]}"
-        ) from fault
+    fault = f"{path} is not valid {path.suffix[1:].upper()}: {SAID}"
+    with naming_faults(fault, (ValueError, RecursionError)), path.open("rb") as file:
+        content = json.load(file) if path.suffix.lower() == ".json" else parsed_toml(file)
     if not isinstance(content, dict):
         raise InputError(
             f"{path} holds a {type(content).__name__}; expected an object with a key for each class"

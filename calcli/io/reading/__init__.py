@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from calcli.io.formats.npy import with_labels_of_all
 from calcli.io.messages import refuse_given
@@ -40,7 +41,9 @@ def find(
         refuse_given(options, ["scale"], "divide the array; the option is for columns of tables")
         source = find_in_archives(arrays, options, labelled=labelled)
     else:
-        from calcli.io.reading.reading import find_in_tables  # needs pyarrow
+        from calcli.io.reading.reading import find_in  # needs pyarrow
+        from calcli.io.tables.table import joined
 
-        source = find_in_tables(parts, options, labelled=labelled, classes=classes)
+        tables: list[Any] = [*parts]
+        source = find_in(joined(tables), options, labelled=labelled, classes=classes)
     return with_labels_of_all(source, options) if labelled and source.labels is None else source

@@ -17,7 +17,7 @@ from calcli.core.language.errors import InputError, UsageError
 from calcli.core.language.expressions import WRONG_RIGHT
 from calcli.io.layouts import ANSWERS, ARRAYS
 from calcli.io.layouts.answers import outcomes_of, require_column
-from calcli.io.messages import Place, listed
+from calcli.io.messages import ALIKE, Place, listed
 from calcli.io.options import ReadOptions
 from calcli.io.places.heads import ObjectsError, is_of_single_values
 from calcli.io.reading.candidate import Candidate
@@ -38,7 +38,7 @@ from calcli.io.tables.arrays import (
     places_note,
 )
 from calcli.io.tables.source import LazyColumns, SomeScores, Source, require_label_each, rows_of
-from calcli.io.words import kind_by_name, named, plain_text, says
+from calcli.io.words import kind_by_name, may_be_label, plain_text, says
 
 MOST_FILES = 64  # to look at
 BLOCK_VALUES = 1 << 16  # read at once
@@ -155,8 +155,7 @@ def _refuse_unlike(files: Sequence[Archive], subject: str, values: Sequence[Any]
     for file, value in zip(files, values, strict=True):
         if value != values[0]:
             raise InputError(
-                f"{file.name} and {files[0].name} differ in their {subject}: {value} and {values[0]}; parts "
-                "of one data set must be alike; without --concat files are evaluated one by one"
+                f"{file.name} and {files[0].name} differ in their {subject}: {value} and {values[0]}; {ALIKE}"
             )
 
 
@@ -188,10 +187,7 @@ def _chosen_source(
     c = choice.chosen
     for file in files:
         if absent := [name for name in (*c.source.columns, c.label) if name not in ("", *file.names)]:
-            raise InputError(
-                f"{file.name} has no array {listed(absent)}, as other parts have; it has "
-                f"{listed(file.names)}; parts of one data set must be alike"
-            )
+            raise InputError(f"{file.name} has no array {listed(absent)}, but {listed(file.names)}; {ALIKE}")
     (name,) = c.source.columns
     facts: dict[str, Any] = {"kind": c.kind, "doubts": choice.notes, "considered": choice.struck}
     if c.what in ("answer", "right") and (c.label or options.confidence is not None):
@@ -297,7 +293,7 @@ def _rows(archive: Archive, options: ReadOptions, *, labelled: bool) -> dict[str
         try:
             stored |= {} if name in CLASS_NAMES else {name: archive.array(name)}
         except ObjectsError:  # such as the metrics that a Trainer predicts beside the scores
-            if says("score", name) or named("truth", name) or named("label", name):
+            if says("score", name) or may_be_label(name):
                 raise
     shapes = {
         name: array.header.shape
@@ -305,22 +301,12 @@ def _rows(archive: Archive, options: ReadOptions, *, labelled: bool) -> dict[str
         if array.header.shape and is_of_single_values(array.header.dtype)
     }
     labels = _shape_of_labels(archive, options)
-    deep = {
-        name: shape
-        for name, shape in shapes.items()
-        if len(shape) > 2
-        or (
-            labels
-            and len(shape) == 2
-            and says("score", name)
-            and shape[0] != labels[0]
-            and shape[1:] == labels
-        )
-    }
+    turned = [name for name, shape in shapes.items() if shape[1:] == labels and shape[:1] != labels]
+    deep = [name for name in shapes if len(shapes[name]) > 2 or (name in turned and says("score", name))]
     if not deep:
         usual = Counter(shape[0] for shape in shapes.values()).most_common(1)
         total = usual[0][0] if usual else 0
-        targets = [name for name in shapes if named("truth", name) or named("label", name)]
+        targets = [name for name in shapes if may_be_label(name)]
         if labelled and len(targets) == 1 and shapes[targets[0]][0] != total and options.labels is None:
             scores_name = next((key for key in shapes if says("score", key)), "")
             require_label_each(
@@ -332,7 +318,7 @@ def _rows(archive: Archive, options: ReadOptions, *, labelled: bool) -> dict[str
             for name, shape in shapes.items()
             if shape[0] == total and options.weights != name
         }
-    name = next((key for key in deep if says("score", key)), next(iter(deep)))
+    name = next((key for key in deep if says("score", key)), deep[0])
     shape = shapes[name]
     axis = class_axis(shape, labels, options, stored[name].name)
     rows_shape = rows_of(shape, axis)
@@ -340,9 +326,8 @@ def _rows(archive: Archive, options: ReadOptions, *, labelled: bool) -> dict[str
         extra = next(n for n, size in enumerate(shape[:-1]) if size != labels[0] or n + 1 == len(shape) - 1)
         raise InputError(
             f"{archive.name}: {name} has shape {shape} and there are {labels[0]} labels: axis {extra}, of "
-            f"{shape[extra]}, may be that of "
-            "passes, members or models; save one score of each row, such as the mean of their "
-            f"probabilities over axis {extra}"
+            f"{shape[extra]}, may be that of passes, members or models; save one score of each row, such as "
+            f"the mean of their probabilities over axis {extra}"
         )
     arrays: dict[str, Array] = {name: classes_last(stored[name].load(), axis).reshape(-1, shape[axis])}
     place = Place(((archive.name, len(arrays[name])),))
@@ -350,7 +335,7 @@ def _rows(archive: Archive, options: ReadOptions, *, labelled: bool) -> dict[str
     for key in [key for key in shapes if key != name]:
         if shapes[key] == rows_shape:
             arrays[key] = stored[key].load().reshape(-1)
-        elif named("truth", key) or named("label", key):  # one-hot, or of a shape to refuse
+        elif may_be_label(key):  # one-hot, or of a shape to refuse
             flat = flat_labels(stored[key], scores_shape, place)
             values = np.array(flat.values)[flat.codes]
             arrays[key] = values.astype(np.bool_) if flat.meaning == "booleans" else values
@@ -371,7 +356,7 @@ def _of_rows(stored: StoredArray, rows: NDArray[np.int64]) -> Array:
 
 def _shape_of_labels(archive: Archive, options: ReadOptions) -> tuple[int, ...] | None:
     """Return the shape of the only array of labels; None if there is none or several."""
-    names = [name for name in archive.names if named("truth", name) or named("label", name)]
+    names = [name for name in archive.names if may_be_label(name)]
     if options.labels in archive.names:
         names = [str(options.labels)]
     return archive.array(names[0]).header.shape if len(names) == 1 else None

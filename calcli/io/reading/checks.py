@@ -126,15 +126,11 @@ def _reason(kind: Called, block: Floats, which_rows: str) -> str:
 
 def _unclear(block: Floats, place: Place, which_rows: str) -> str:
     """Return a sentence on scores that are hardly logits; "" if they may be some."""
-    if block.shape[1] > 1 and percentages(block):
+    several = block.shape[1] > 1
+    if (several or block.max() > HARDLY_LOGITS) and percentages(block):
         return (
-            f"{place.name}: {which_rows}the scores of a row sum to 100; expected probabilities, not "
-            "percentages; say --kind percent, or --kind logits if they are logits"
-        )
-    if block.shape[1] == 1 and block.max() > HARDLY_LOGITS and percentages(block):
-        return (
-            f"{place.name}: {which_rows}the scores lie between 0 and 100, as percentages do; say --kind "
-            "percent if they are some, or --kind logits if they are logits"
+            f"{place.name}: {which_rows}the scores {'of a row sum to' if several else 'lie between 0 and'} "
+            "100, as percentages do; say --kind percent if they are some, or --kind logits if they are logits"
         )
     return outside_unit(block, place)
 
@@ -215,14 +211,8 @@ class CheckedScores:
     ----------
     raw
         (N, K) scores of any numeric type, or (N, 1) of the second class of two.
-    kind, kind_reason
+    judged
         What they are, and why they are taken for that.
-    sure
-        False if `kind` was judged by the first values only; if later ones contradict it, it is changed.
-    percent
-        Whether they are percentages, to be divided by 100.
-    tolerance
-        How far from one rows of probabilities may sum.
     classes
         Class names.
     place
@@ -238,11 +228,7 @@ class CheckedScores:
     """
 
     raw: StoredScores
-    kind: Kind
-    kind_reason: str
-    sure: bool
-    percent: bool
-    tolerance: float
+    judged: Judged
     classes: tuple[str, ...]
     place: Place
     renormalize: bool = False
@@ -250,22 +236,15 @@ class CheckedScores:
     without: str = "leave such rows out with --drop-missing"
     incomplete: bool = False
 
-    @classmethod
-    def of(
-        cls,
-        raw: StoredScores,
-        verdict: Judged,
-        classes: tuple[str, ...],
-        place: Place,
-        renormalize: bool,
-        swapped: bool = False,
-        *,
-        without: str = without,
-        incomplete: bool = False,
-    ) -> CheckedScores:
-        """Return scores that are taken for what they were judged to be."""
-        judgement_fields = (verdict.kind, verdict.reason, verdict.sure, verdict.percent, verdict.tolerance)
-        return cls(raw, *judgement_fields, classes, place, renormalize, swapped, without, incomplete)
+    @property
+    def kind(self) -> Kind:
+        """What they are."""
+        return self.judged.kind
+
+    @property
+    def kind_reason(self) -> str:
+        """Why they are taken for that."""
+        return self.judged.reason
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -294,7 +273,7 @@ class CheckedScores:
     def checked(self, stored: Array, start: int) -> Floats:
         """Return a block that begins at row `start`, checked."""
         block = as_floats(stored)
-        if self.percent:
+        if self.judged.percent:
             block = block / 100
         with np.errstate(all="ignore"):  # what overflows is found, and said, by the checks
             if self.kind == "probs" and (block.min() < 0 or (block.shape[1] == 1 and block.max() > 1)):
@@ -322,7 +301,7 @@ class CheckedScores:
         elif block.shape[1] == 1:
             if not (block.min() >= 0 and block.max() <= 1):
                 self._refuse_probs(block, start)
-        elif not (block.min() >= 0 and sums_to_one(block, self.tolerance).all()):
+        elif not (block.min() >= 0 and sums_to_one(block, self.judged.tolerance).all()):
             self._refuse_probs(block, start)
 
     def _check_log_probs(self, block: Floats, start: int) -> None:
@@ -342,17 +321,16 @@ class CheckedScores:
         if rows.any():
             raise InputError(
                 f"{self.place.row(start + int(rows.argmax()))} gives every class the {kind} -inf; "
-                "expected at "
-                "least one finite value; repair or remove such rows"
+                "expected at least one finite value; repair or remove such rows"
             )
 
     def _refuse_probs(self, block: Floats, start: int) -> None:
         """Say what is wrong with these probabilities; return if only their sums are, and may be."""
         self._refuse_non_finite(~np.isfinite(block), block, start)
-        off = (block[:, 0] > 1) if block.shape[1] == 1 else ~sums_to_one(block, self.tolerance)
+        off = (block[:, 0] > 1) if block.shape[1] == 1 else ~sums_to_one(block, self.judged.tolerance)
         outside = ((block < 0) | (block > 1)).any(1) & (off | (block.shape[1] == 1))
         worst_row = int(outside.argmax())
-        if not self.sure and (unclear := outside_unit(block, self.place, start)):
+        if not self.judged.sure and (unclear := outside_unit(block, self.place, start)):
             raise InputError(unclear)
         if outside.any() and (block.shape[1] == 1 or off.mean() > 0.5 or _is_turn(off[worst_row:])):
             self._contradict(f"{self.place.row(start + worst_row)} has a value outside [0, 1]")
@@ -361,7 +339,7 @@ class CheckedScores:
             why = ", a negative probability; if they are none say --kind logits or --kind log-probs"
             if self.classes == WRONG_RIGHT:
                 why = "; expected 0 to 1, or percentages; -1 often marks what has none: remove such rows"
-            value = block[row, k] * (100 if self.percent else 1)
+            value = block[row, k] * (100 if self.judged.percent else 1)
             raise InputError(f"{self._score(start + row, k)} is {value:g}{why}")
         sums = block.sum(1, dtype=np.float64)
         if block.shape[1] > 1 and self.renormalize:
@@ -372,16 +350,15 @@ class CheckedScores:
     def _refuse_sum(self, start: int, off: Array, sums: Array, block: Floats) -> NoReturn:
         worst_row = int(off.argmax())
         row = self.place.row(start + worst_row)
-        message = (
-            f"{row} has probabilities that sum to {sums[worst_row]:.6g}; expected 1 within {self.tolerance:g}"
-        )
+        within = self.judged.tolerance
+        message = f"{row} has probabilities that sum to {sums[worst_row]:.6g}; expected 1 within {within:g}"
         often = off.mean() > 0.5
         extra = self._without_which_all_sum_to_one(block, sums) if often else None
         why = "; divide each row by its sum with --renormalize, or say --kind logits if they are logits"
         if self.raw.shape[1] == 1:
             message = f"{row} has the probability {block[worst_row, 0]}; expected at most 1"
             why = "; if the scores are percentages say --kind percent, if they are logits --kind logits"
-        elif not self.percent and abs(sums[worst_row] - 100) <= 1:
+        elif not self.judged.percent and abs(sums[worst_row] - 100) <= 1:
             why = "; if all rows are percentages say --kind percent, else save them alike"
         elif extra is not None:
             why = (
@@ -405,7 +382,7 @@ class CheckedScores:
         """Return the place of the one score without which all rows sum to one; None if there is none."""
         if block.shape[1] < 3:
             return None
-        sound = (np.abs(sums[:, None] - block - 1) <= self.tolerance).all(axis=0)
+        sound = (np.abs(sums[:, None] - block - 1) <= self.judged.tolerance).all(axis=0)
         return int(sound.argmax()) if np.count_nonzero(sound) == 1 else None
 
     def _refuse_non_finite(self, wrong: Array, block: Floats, start: int) -> None:
@@ -422,7 +399,7 @@ class CheckedScores:
         raise InputError(f"{self._score(start + row, k)} is {text}; expected a finite number; {mend}")
 
     def _contradict(self, reason: str) -> None:
-        if not self.sure:
+        if not self.judged.sure:
             raise InputError(
                 f"{reason}, but the first rows look like {self.kind}; say which they are, with --kind logits "
                 f"or --kind {self.kind}"

@@ -21,7 +21,7 @@ from calcli.io.reading.names import label_evidence, score_evidence
 from calcli.io.reading.readings import SCORE_NAMES, enumerated, unlabelled
 from calcli.io.reading.weights import QUESTIONS, WEIGHTS
 from calcli.io.tables.labels import SHARE, SHARES
-from calcli.io.words import is_called, named, plain_text, says
+from calcli.io.words import differ_in_numbers, is_called, may_be_label, plain_text, says
 
 MOST_OFFERS = 3
 MOST_TRIED = 6  # readings to look for options for
@@ -266,8 +266,7 @@ def _shares(head: Head) -> str:
     """Return what to do about labels that are shares of classes; "" if there are none."""
     for name, values in head.lists.items():
         shares = values.dtype.kind == "f" and len(values) and values.min() >= 0
-        may_be_label = named("label", name) or named("truth", name)
-        if may_be_label and shares and np.allclose(values.sum(axis=1), 1, atol=SHARE):
+        if may_be_label(name) and shares and np.allclose(values.sum(axis=1), 1, atol=SHARE):
             return f"{name} holds shares of the classes in each row, no labels: {SHARES}"
     return ""
 
@@ -277,7 +276,7 @@ def _folds(head: Head) -> str:
     for source in head.sources if head.n >= FEW else ():
         values = np.nan_to_num(source.values)
         is_filled = values != 0
-        numbered = source.form == "columns" and source.many and source.classes_differ_in_numbers
+        numbered = source.form == "columns" and source.many and differ_in_numbers(source.classes)
         is_one_hot = bool((values % 1 == 0).all())
         if not numbered or is_one_hot or (is_filled.sum(axis=1) != 1).any():
             continue

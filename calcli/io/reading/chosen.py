@@ -33,12 +33,9 @@ def by_pattern(head: Head, pattern: str) -> list[ScoreColumns]:
     if len(matching) == 1:
         return [*ranked, head.single(matching[0])]
     if listing:
-        prefixed = [PREFIXED.fullmatch(name) for name in matching]
-        class_names = [
-            match[2] if match and all(prefixed) else name
-            for match, name in zip(prefixed, matching, strict=True)
-        ]
-        stem = prefixed[0][1] if prefixed[0] and all(prefixed) else ""
+        prefixed, class_names, stem = [*filter(None, map(PREFIXED.fullmatch, matching))], matching, ""
+        if len(prefixed) == len(matching):
+            class_names, stem = [match[2] for match in prefixed], prefixed[0][1]
         family = head.family(matching, class_names, stem)
         return [*ranked, replace(family, given=not all(map(str.isdigit, class_names)))]
     before, after = re.split(r"[*?\[]", pattern)[0], re.split(r"[*?\]]", pattern)[-1]

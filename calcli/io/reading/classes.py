@@ -20,6 +20,7 @@ from calcli.core.language.errors import InputError, UsageError
 from calcli.io.messages import Place, Question, in_first, listed
 from calcli.io.options import ReadOptions
 from calcli.io.reading.candidate import Candidate
+from calcli.io.reading.head import descend
 from calcli.io.reading.matching import spelled
 from calcli.io.tables.labels import INTEGER, Labels, Meaning, missing_label, number_of
 from calcli.io.words import (
@@ -287,12 +288,9 @@ def _two_names(source: Source, labels: Labels, options: ReadOptions) -> tuple[st
     pair = options.classes or (stored if stored and len(stored) == 2 else None)
     if pair is not None:
         class_0, class_1 = pair
-        numbered = only == "0" and "0" not in map(_folded, pair)
-        if (
-            options.positive is None
-            and only
-            and (numbered or (only != class_1 and _folded(only) == _folded(class_0)))
-        ):
+        other = "0" not in map(_folded, pair) if only == "0" else False
+        other = other or (only != class_1 and _folded(only) == _folded(class_0))
+        if only and other and options.positive is None:
             raise UsageError(
                 f"--classes {class_0},{class_1}: the one score per row of {place.name} is named after "
                 f"{only}; say whose it is, with --positive {class_0} or --positive {class_1} as well"
@@ -384,10 +382,8 @@ def refuse_sorted(source: Source, options: ReadOptions) -> None:
     if source.by_rank or words or columns < 3 or options.scores is not None or options.classes is not None:
         return
     head = as_floats(source.scores.head(max(FEW, LOOKED_AT // columns)))
-    if len(head) < FEW or not (head[:, 1:] <= head[:, :-1]).all():
+    if len(head) < FEW or not descend(head):
         return
-    if float((head[:, 0] > head[:, -1]).mean()) <= 0.5:
-        return  # equal scores have no order
     rows, name = in_first(len(head), source.scores.shape[0]), source.place.name
     numbers = {"classes": tuple(map(str, range(columns)))}
     message = (

@@ -41,17 +41,11 @@ def as_written(source: Source, labels: Sequence[str | None], *, as_text: bool) -
     table, scores = source.table, source.scores
     if not isinstance(scores, TableScores) or table.text is None:
         return source
-    names = [
-        column.name
-        for column in table.schema
-        if column.name in table.text.columns
-        and column.name not in scores.names
-        and (
-            as_text
-            or pa.types.is_null(column.type)
-            or (column.name not in labels and has_codes(table, column.name))
-        )
-    ]
+    names = []
+    for column in table.schema:
+        if column.name in table.text.columns and column.name not in scores.names:
+            looked_up = column.name in labels or not has_codes(table, column.name)
+            names += [column.name] if as_text or pa.types.is_null(column.type) or not looked_up else []
     table = written(table, names)
     return replace(source, table=table, scores=scores.within(table))
 

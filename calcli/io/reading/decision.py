@@ -94,12 +94,11 @@ def _standing(reading: Weighed) -> tuple[float, int, int]:
 def _fullest(weighed: Sequence[Weighed]) -> Weighed:
     """Return the likeliest reading, or one with the same numbers that takes the columns of all classes."""
     best = weighed[0].candidate
-    fuller = (
-        reading
-        for reading in weighed[1:]
-        if best.what == "class" and reading.candidate.source.many and reading.candidate.label == best.label
-    )
-    return next((reading for reading in fuller if same(reading.candidate, best)), weighed[0])
+    for reading in weighed[1:] if best.what == "class" else ():
+        c = reading.candidate
+        if c.source.many and c.label == best.label and same(c, best):
+            return reading
+    return weighed[0]
 
 
 def _lead(best: Weighed, rival: Weighed) -> float:

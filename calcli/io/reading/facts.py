@@ -19,7 +19,6 @@ NUMBER = re.compile(r"[-+]?[0-9]*[.]?[0-9]+(e[-+]?[0-9]+)?")
 HALF = 0.4995  # one half, with scores rounded to three decimals
 SURELY = 5.0  # standard errors
 ROUNDED = 0.02  # largest share of the rows at a threshold
-DENSE = 0.1  # largest gap that a threshold leaves between two classes, as a share of the range of scores
 RELATED = 0.2  # smallest correlation of a score with a column that follows from it
 ROUNDING = 0.006  # of probabilities with two decimals
 
@@ -212,15 +211,12 @@ class Facts:
     @cached_property
     def _cases(self) -> dict[str, NDArray[np.intp]]:
         """The case of each row, by each column with values that all occur equally often, more than once."""
-        distinct = {
-            name: np.unique(text.astype(str), return_inverse=True, return_counts=True)[1:]
-            for name, text in self.head.text.items()
-        }
-        return {
-            name: case
-            for name, (case, counts) in distinct.items()
-            if len(counts) >= FEW and 1 < counts.min() == counts.max()
-        }
+        cases = {}
+        for name, text in self.head.text.items():
+            _, case, counts = np.unique(text.astype(str), return_inverse=True, return_counts=True)
+            if len(counts) >= FEW and 1 < counts.min() == counts.max():
+                cases[name] = case
+        return cases
 
     def sums_over_cases(self, score: str) -> str:
         """Return a sentence if a score sums to one over the rows of each case, else ""."""

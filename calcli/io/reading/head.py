@@ -17,9 +17,8 @@ from calcli.io.tables.labels import one_hot
 from calcli.io.words import (
     MISSING_NAMES,
     RANKED,
-    differ_in_numbers,
     is_identifier,
-    named,
+    may_be_label,
     plain_text,
     says,
     tokens,
@@ -61,6 +60,12 @@ def as_text(values: Array, missing: Container[str] = ()) -> Array:
     distinct, index = distinct_texts(values, missing)
     texts: Array = distinct[index]
     return texts
+
+
+def descend(values: Array) -> bool:
+    """Tell whether (n, K) scores never rise within a row, and fall in most rows."""
+    falls = float((values[:, 0] > values[:, -1]).mean())  # equal scores have no order
+    return falls > 0.5 and bool((values[:, 1:] <= values[:, :-1]).all())
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,11 +147,6 @@ class ScoreColumns:
         )
         return called_labels and len(self.ranks) == 2 and {*self.classes} <= {"0", "1"}
 
-    @property
-    def classes_differ_in_numbers(self) -> bool:
-        """Whether the class names differ only in numbers."""
-        return differ_in_numbers(self.classes)
-
     @cached_property
     def span(self) -> tuple[float, float]:
         """The smallest and the largest finite value; nan if there is none."""
@@ -173,11 +173,7 @@ class ScoreColumns:
     @cached_property
     def descends(self) -> bool:
         """Whether scores never rise within a row, and fall in most rows."""
-        values = self.values
-        return (
-            bool((values[:, 1:] <= values[:, :-1]).all())
-            and float((values[:, 0] > values[:, -1]).mean()) > 0.5
-        )
+        return descend(self.values)
 
 
 @dataclass(frozen=True, eq=False)
@@ -242,14 +238,9 @@ class Head:
         """The other columns as canonical text, equal for values that mean the same class."""
         words = {word for name in self.columns for word in tokens(name)} | self.words
         words |= {plain_text(label) for labels in self.classes.values() for label in labels}
-        columns = (*self.columns.items(), *self.lists.items())
-        ranked = (
-            values
-            for name, values in columns
-            if values.dtype.kind == "O" and (name in self.lists or name[-1:].isdigit())
-        )
-        texts = (text for values in ranked for text in map(plain_text, values.ravel().tolist()))
-        words |= {text for text in texts if text in MISSING_NAMES}
+        for name, values in (*self.columns.items(), *self.lists.items()):
+            if values.dtype.kind == "O" and (name in self.lists or name[-1:].isdigit()):
+                words |= {*MISSING_NAMES}.intersection(map(plain_text, values.ravel().tolist()))
         missing = set(MISSING_NAMES) - (words - {""})
         plain = {name: values for name, values in self.columns.items() if name not in self.fractions}
         return {name: as_text(values, missing) for name, values in plain.items()}
@@ -268,7 +259,7 @@ class Head:
         few = {
             name for name, values in self.values.items() if len(values) < max(3, self.n) or self.n < FEW
         } - similar
-        called_labels = {name for name in self.values if named("label", name) or named("truth", name)}
+        called_labels = {name for name in self.values if may_be_label(name)}
         likely = (few | called_labels) - self._indicators
         return [name for name, values in self.values.items() if values and name in likely]
 
@@ -310,16 +301,11 @@ class Head:
                 columns = tuple(group[middle] for middle in classes)
                 families.setdefault((columns, classes), f"{before} {after}".strip())
         yield from (self.family(columns, classes, stem) for (columns, classes), stem in families.items())
-        numbered = [
-            ScoreColumns(
-                tuple(group.values()),
-                np.stack([self.columns[name] for name in group.values()], 1),
-                " ".join(key),
-                tuple(group),
-            )
-            for key, group in self._groups.items()
-            if all(map(str.isdigit, group)) and len({self.columns[name].dtype for name in group.values()}) < 2
-        ]
+        numbered = []
+        for key, group in self._groups.items():
+            columns, values = tuple(group.values()), [self.columns[name] for name in group.values()]
+            if all(map(str.isdigit, group)) and len({column.dtype for column in values}) < 2:
+                numbered.append(ScoreColumns(columns, np.stack(values, 1), " ".join(key), tuple(group)))
         lists = [ScoreColumns((name,), values, name) for name, values in self.lists.items()]
         yield from self._scores_by_rank(numbered + lists)
         yield from (self.single(name) for name, values in self.lists.items() if values.dtype.kind != "O")
@@ -342,11 +328,8 @@ class Head:
                     if not fits[end] or (sums := sums + values[end]).max() > total * 1.02:
                         break
                     run = tuple(names[start : end + 1])
-                    if (
-                        len(run) > 1
-                        and np.abs(sums - total).max() < 0.012 * total
-                        and frozenset(run) not in seen
-                    ):
+                    full = len(run) > 1 and np.abs(sums - total).max() < 0.012 * total
+                    if full and frozenset(run) not in seen:
                         yield self.family(run, _middles(run), _stem(run))
 
     def ranks_beside(self, source: ScoreColumns) -> list[str]:
@@ -380,12 +363,8 @@ class Head:
                 middle: name for middle, name in group.items() if np.isin(self.columns[name], (0, 1)).all()
             }
             have_scores = any({*map(plain_text, flags)} <= scored for scored in classes)
-            hot = (
-                len(flags) > 1
-                and have_scores
-                and np.sum([self.columns[name] for name in flags.values()], axis=0) == 1
-            )
-            if (before or after) and np.all(hot) and np.size(hot) > 1:
+            hot = np.sum([self.columns[name] for name in flags.values()], axis=0) == 1
+            if (before or after) and have_scores and len(flags) > 1 and np.size(hot) > 1 and np.all(hot):
                 truths[f"{before}*{after}"] = flags
         return truths
 
@@ -395,13 +374,10 @@ class Head:
 
     def with_truths(self) -> Head:
         """Return the head with a column of true classes for each group in `truths`."""
-        labels = {
-            name: np.array(list(flags), object)[
-                np.argmax([self.columns[flag] for flag in flags.values()], axis=0)
-            ]
-            for name, flags in self.truths.items()
-            if name not in self.columns
-        }
+        labels = {}
+        for name in (name for name in self.truths if name not in self.columns):
+            places = np.argmax([self.columns[flag] for flag in self.truths[name].values()], axis=0)
+            labels[name] = np.array([*self.truths[name]], object)[places]
         return replace(self, columns={**self.columns, **labels}) if labels else self
 
     @cached_property
@@ -443,7 +419,9 @@ class Head:
 
     def _scores_by_rank(self, families: Sequence[ScoreColumns]) -> Iterator[ScoreColumns]:
         """Yield scores that have the names of their classes beside them, as scores of all classes."""
-        class_names = [family for family in families if family.many and _may_be_names(family.values)]
+        with np.errstate(invalid="ignore"):
+            whole = [it.values.dtype.kind in "Oiu" or (it.values % 1 == 0).all() for it in families]
+        class_names = [family for family, named in zip(families, whole, strict=True) if family.many and named]
         numbers = [family for family in families if family.values.dtype.kind == "f"]
         pairs = product(class_names[:MANY], numbers[:MANY])
         for names, scores in ((a, b) for a, b in pairs if a is not b and a.values.shape == b.values.shape):
@@ -494,12 +472,6 @@ def _stem(names: Sequence[str]) -> str:
     return "" if middles == tuple(names) else names[0].replace(middles[0], " ", 1).strip()
 
 
-def _may_be_names(values: Array) -> bool:
-    """Tell whether values may name classes: text or integers."""
-    with np.errstate(invalid="ignore"):
-        return values.dtype.kind in "Oiu" or bool((values % 1 == 0).all())
-
-
 def spread_rows(total: int, rows: int) -> NDArray[np.int64]:
     """Return the numbers of at most `rows` rows, spread evenly over `total`."""
     return np.linspace(0, total - 1, min(rows, total)).astype(np.int64)
@@ -527,14 +499,11 @@ def head_of_arrays(
             values = values.astype(object)
         if values.ndim < 2 or values.shape[1] == 1:
             columns[key] = values.reshape(-1)
-        elif (named("truth", key) or named("label", key)) and (places := one_hot(values)) is not None:
+        elif may_be_label(key) and (places := one_hot(values)) is not None:
             have_names = classes is not None and len(classes) == values.shape[1]
             columns[key] = np.array(classes, object)[places] if have_names else places
         else:
             lists[key] = values
-    names = {
-        key: tuple(classes)
-        for key, values in lists.items()
-        if classes and len(classes) == np.shape(values)[1]
-    }
+    class_names = tuple(classes or ())
+    names = {key: class_names for key, values in lists.items() if len(class_names) == values.shape[1]}
     return Head(name, columns, lists, classes=names, words=frozenset(map(plain_text, words)), of_arrays=True)

@@ -20,7 +20,7 @@ from calcli.io.places.paths import AnyPath
 from calcli.io.tables.source import few_labelled
 from calcli.io.tables.table import Table, beside, holds_of, kept
 from calcli.io.tables.values import distinct_texts, one_true
-from calcli.io.words import is_called, named
+from calcli.io.words import is_called, may_be_label
 
 TRUTH = "truth"  # the column of what is true, made of those of each class
 INDEX = re.compile(r"__index_level_\d+__|Unnamed: 0|")  # that pandas writes unasked
@@ -103,7 +103,7 @@ def _label(table: Table, truth: Table, name: str, options: ReadOptions) -> tuple
     if options.label_column is not None:
         require_column(options.label_column, columns, name, "--label-column")
         return options.label_column, truth
-    called = [column for column in columns if named("label", column) or named("truth", column)]
+    called = [column for column in columns if may_be_label(column)]
     candidates = columns if len(columns) == 1 else called
     if len(candidates) == 1:
         return candidates[0], truth

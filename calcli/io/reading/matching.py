@@ -129,15 +129,9 @@ def _abbreviated(classes: tuple[str, ...], values: frozenset[str]) -> dict[str, 
     number = {}
     for value in values:
         text = "".join(tokens(value))
-        near = [
-            n
-            for n, name in enumerate(folded)
-            if text
-            and name
-            and not text.isdigit()
-            and (name.startswith(text) or name.endswith(text) or text.startswith(name) or text.endswith(name))
-        ]
-        if len(near) != 1:
+        pairs = (sorted((name, text), key=len) for name in folded)
+        near = [n for n, (a, b) in enumerate(pairs) if a and (b.startswith(a) or b.endswith(a))]
+        if len(near) != 1 or text.isdigit():
             return {}
         number[value] = near[0]
     return number if len({*number.values()}) == len(values) > 1 else {}
@@ -164,11 +158,8 @@ def orders(head: Head, source: ScoreColumns) -> dict[How, list[int]]:
         return {"places": list(range(len(classes)))}
     by_way: dict[How, list[int]] = {}
     natural = natural_order(classes)
-    if (
-        (source.form != "ranked" and not set(source.columns) & head.unordered)
-        or natural != list(range(len(classes)))
-        or differ_in_numbers(classes)
-    ):
+    ordered = source.form != "ranked" and not set(source.columns) & head.unordered
+    if ordered or natural != [*range(len(classes))] or differ_in_numbers(classes):
         by_way["places"] = natural
     if len(classes) == 2 and are_custom(classes):
         by_way["custom"] = sorted(range(2), key=lambda n: CUSTOM[classes[n]])

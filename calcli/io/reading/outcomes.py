@@ -9,6 +9,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -301,10 +302,6 @@ def _source(
     table: Table, name: str, rows: NDArray[np.intp], scores: StoredScores, options: ReadOptions
 ) -> Source:
     """Return some rows of a table as a source with the given scores."""
-
-    def texts(column: str) -> Array:
-        return distinct_texts(table, column)[rows]
-
     columns = [field.name for field in table.schema if field.name != name and holds_of(field.type) != "list"]
     return Source(
         place=table.place,
@@ -312,7 +309,7 @@ def _source(
         kind="probs",
         kind_reason="none",
         weights=None if options.weights is None else column_values(table, options.weights)[rows],
-        columns=LazyColumns(tuple(columns), texts),
+        columns=LazyColumns(tuple(columns), partial(distinct_texts, table), (rows,)),
         files=tuple(file for file, _ in table.place.parts),
         doubts=tuple(text.decode() for key, text in (table.schema.metadata or {}).items() if key == DOUBTS),
         layout=OUTCOMES.name,

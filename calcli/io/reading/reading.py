@@ -7,7 +7,6 @@ import shlex
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -36,7 +35,7 @@ from calcli.io.reading.tablehead import all_rows, head_of_table
 from calcli.io.tables.ranked import ranked_scores
 from calcli.io.tables.scores import TableScores, stored_scores
 from calcli.io.tables.source import LazyColumns, Source
-from calcli.io.tables.table import Table, joined, refuse_duplicates
+from calcli.io.tables.table import Table, refuse_duplicates
 from calcli.io.tables.table import beside as with_columns
 from calcli.io.tables.values import column_values, distinct_texts, labels_in, one_true, weights_in
 from calcli.io.words import kind_by_name, plain, plain_text
@@ -44,14 +43,7 @@ from calcli.io.words import kind_by_name, plain, plain_text
 OF_CLASSES = ("scores", "classes", "positive", "label_column", "labels", "against_rest")
 
 
-def find_in_tables(
-    tables: Sequence[Any], options: ReadOptions, *, labelled: bool = True, classes: Sequence[str] = ()
-) -> Source:
-    """Concatenate tables and find out what their columns are; see `find`."""
-    return _find(joined(tables), options, labelled=labelled, classes=classes)
-
-
-def _find(table: Table, options: ReadOptions, *, labelled: bool, classes: Sequence[str]) -> Source:
+def find_in(table: Table, options: ReadOptions, *, labelled: bool, classes: Sequence[str]) -> Source:
     """Find out what the columns are, and read the labels and weights."""
     file = table.place.parts[0][0]
     refuse_duplicates(table.schema.names, file)
@@ -61,7 +53,7 @@ def _find(table: Table, options: ReadOptions, *, labelled: bool, classes: Sequen
     label_file = None if options.labels is None or not labelled else path_of(options.labels)
     if label_file is not None and label_file.exists() and known_format(label_file).name != "npy":
         joined_table, label_options, note = with_labels(table, label_file, options)
-        source = _find(joined_table, label_options, labelled=True, classes=classes)
+        source = find_in(joined_table, label_options, labelled=True, classes=classes)
         return replace(source, files=(*source.files, str(label_file)), notes=(note, *source.notes))
     packed = packed_columns(table, options)
     unpacked_table = unpacked(table, packed)

@@ -59,12 +59,8 @@ def enumerated(facts: Facts, sources: Sequence[ScoreColumns], options: ReadOptio
     """Return the likeliest ways to read some rows in which there are labels, with all evidence."""
     singles = [source for source in sources if not source.many and may_be_scores(source, facts.head, options)]
     many = [source for source in sources if source.many]
-    ways = (
-        _of_one_score(facts, singles, options),
-        _of_families(facts, many, options),
-        _of_answers(facts, singles, options),
-    )
-    every = sorted(chain(*ways), key=lambda c: -c.total)
+    of_classes = chain(_of_one_score(facts, singles, options), _of_families(facts, many, options))
+    every = sorted(chain(of_classes, _of_answers(facts, singles, options)), key=lambda c: -c.total)
     for c in every[:LOOKED_AT]:
         if c.what != "hard":
             _look_at_numbers(c)
@@ -79,11 +75,8 @@ def unlabelled(
     facts: Facts, sources: Sequence[ScoreColumns], options: ReadOptions, class_names: Sequence[str]
 ) -> Every:
     """Return all ways to read some rows without labels."""
-    head, unknown, names = (
-        facts.head,
-        np.full(facts.head.n, -1, np.intp),
-        sorted(map(plain_text, class_names)),
-    )
+    head, names = facts.head, sorted(map(plain_text, class_names))
+    unknown = np.full(head.n, -1, np.intp)
     every = []
     for source in sources:
         if not source.many and not may_be_scores(source, head, options):
@@ -340,16 +333,11 @@ def _is_expected(c: Candidate) -> bool:
 def _pairs(facts: Facts, options: ReadOptions) -> Iterator[tuple[str, str, Parts]]:
     """Yield labels and answers that may belong to them, with what their names say."""
     head, spoken = facts.head, ROLES["answer"] | ROLES["prediction"] | {"truth", "target"}
-    every = [
-        *head.labels,
-        *(name for name in head.text if name not in head.labels and {*tokens(name)} & spoken),
-    ]
+    others = [name for name in head.text if name not in head.labels and {*tokens(name)} & spoken]
+    every = [*head.labels, *others]
     answers = [name for name in every if is_called("judge", name) or not is_grade(name, head.values[name])]
-    answers = [
-        name
-        for name in answers
-        if not is_identifier(name) or {*tokens(name)} & (ROLES["prediction"] | {"index"})
-    ]
+    index = ROLES["prediction"] | {"index"}
+    answers = [name for name in answers if not is_identifier(name) or {*tokens(name)} & index]
     for label in every:
         role, twins = label_evidence(label), facts.twins(label)
         for answer in answers:
@@ -462,10 +450,8 @@ def _of_families(facts: Facts, sources: Sequence[ScoreColumns], options: ReadOpt
         form = _of_form(facts, source) if labels else {}
         seen: list[tuple[Candidate, float]] = []
         for label in labels:
-            orders, shared = (
-                matches(facts.head, label, source, complement),
-                _of_names(facts, source, label) | form,
-            )
+            orders = matches(facts.head, label, source, complement)
+            shared = _of_names(facts, source, label) | form
             for match, (kind, weight) in product(orders, kinds):
                 evidence = shared | worth(weight) | _of_match(facts, source, label, match, kind)
                 c = Candidate(facts.head, source, kind, "classes", label, **match._asdict(), parts=evidence)
@@ -595,13 +581,9 @@ def _doubt_form(c: Candidate) -> None:
         )
     if c.head.columns[c.label].dtype.kind != "O":
         numbers = [name if (number := number_of(name)) is None else str(number) for name in source.plain]
-        same = {
-            class_name
-            for class_name, name in zip(source.classes, numbers, strict=True)
-            if numbers.count(name) > 1
-        }
+        same = [name for k, name in enumerate(source.classes) if numbers.count(numbers[k]) > 1]
         if len(same) > 1:
-            c.doubt("names of one number", same=" and ".join(name for name in source.classes if name in same))
+            c.doubt("names of one number", same=" and ".join(same))
     sums = np.nan_to_num(source.values.sum(axis=1), nan=1.0)
     furthest = float(sums[np.abs(sums - 1).argmax()]) if len(sums) else 1.0
     if "no simplex" in evidence:
@@ -649,12 +631,8 @@ def _doubt_rare(c: Candidate, p: Doubles, y: NDArray[np.intp], likelihood: float
 def _without_exception(p: Doubles, y: NDArray[np.intp]) -> float:
     """Return how unlikely it is, as a logarithm, that a truth has no exception on a side of a threshold."""
     scores_of_hits, zeros, sure = p[y == 1], p[y == 0], np.log(np.clip(np.maximum(p, 1 - p), 1e-9, 1))
-    worst = 0.0
-    if (
-        np.ptp(p) > 0
-        and zeros.max() <= scores_of_hits.min()
-        and scores_of_hits.min() - zeros.max() < NEAR_HALF * np.ptp(p) + 1e-9
-    ):
+    worst, gap, spread = 0.0, scores_of_hits.min() - zeros.max(), np.ptp(p)
+    if spread > 0 and 0 <= gap < NEAR_HALF * spread + 1e-9:
         worst = float(sure.sum())
     for side in (p > 0.5, p < 0.5):
         near = side & (np.abs(p - 0.5) < NEAR_HALF)

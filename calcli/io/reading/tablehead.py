@@ -16,7 +16,7 @@ from calcli.io.options import ReadOptions
 from calcli.io.reading.head import ELEMENTS, ROWS, Head, spread_rows
 from calcli.io.tables.table import Table, decoded, holds_of, joined_batch, of_numbers
 from calcli.io.tables.values import numbers_in
-from calcli.io.words import named, plain_text
+from calcli.io.words import may_be_label, plain_text
 
 LEAST = 50  # rows, where columns are many
 MANY = 1 << 18  # rows, of which only the first ones are looked at
@@ -32,13 +32,9 @@ def head_of_table(
     table: Table, options: ReadOptions, names: Collection[str] | None = None, most_rows: int = ROWS
 ) -> Head:
     """Return some rows of a table, as it is seen, or of some of its columns."""
-    fields = [
-        field
-        for field in table.schema
-        if (field.name != options.weights or named("truth", field.name) or named("label", field.name))
-        and holds_of(field.type) != "other"
-        and (names is None or field.name in names)
-    ]
+    fields = [field for field in table.schema if names is None or field.name in names]
+    fields = [field for field in fields if field.name != options.weights or may_be_label(field.name)]
+    fields = [field for field in fields if holds_of(field.type) != "other"]
     stored = [field.name for field in fields]
     wide = sum(1 for field in fields if holds_of(field.type) in ("float", "integer"))
     rows = max(LEAST, min(ROWS, ELEMENTS // max(1, wide))) if names is None else most_rows
@@ -65,9 +61,9 @@ def head_of_table(
         {field.name: str(field.type) for field in table.schema if _is_other(field.type)},
         within=tuple(path for field in table.schema for path in _numbers_within(field.type, field.name)),
         ordered={
-            field.name: _categories(table, field.name)
-            for field in fields
-            if getattr(field.type, "ordered", False)
+            name: tuple(map(str, batch.column(0).dictionary.to_pylist()))  # of the first rows
+            for name in (field.name for field in fields if getattr(field.type, "ordered", False))
+            if (batch := table.head([name], 1)) is not None
         }
         | class_labels(table.schema),
     )
@@ -84,12 +80,6 @@ def _numbers_within(kind: Any, path: str) -> Iterator[str]:
         yield path
 
 
-def _categories(table: Table, name: str) -> tuple[str, ...]:
-    """Return the categories of a column in their order, as its first rows have them."""
-    batch = table.head([name], 1)
-    return () if batch is None else tuple(map(str, batch.column(0).dictionary.to_pylist()))
-
-
 def _is_other(kind: Any) -> bool:
     """Tell whether a column holds neither scores nor labels, as lists of lists."""
     content = holds_of(kind)
@@ -98,13 +88,11 @@ def _is_other(kind: Any) -> bool:
 
 def _fields(packed: Iterable[Unpacked]) -> dict[str, tuple[str, ...]]:
     """Return the fields of objects, each of which is a column."""
-    by_owner = {it.owner: it for it in packed if it.owner}
-    return {
-        owner: tuple(
-            member.name[len(owner) + 1 :] for member in it.made if member.name.startswith(f"{owner}.")
-        )
-        for owner, it in by_owner.items()
-    }
+    fields = {}
+    for owner, made in ((it.owner, it.made) for it in packed if it.owner):
+        names = [member.name for member in made if member.name.startswith(f"{owner}.")]
+        fields[owner] = tuple(name.removeprefix(f"{owner}.") for name in names)
+    return fields
 
 
 def _spread(table: Table, names: Sequence[str], rows: int, limit: int | None) -> list[Any]:
@@ -116,11 +104,9 @@ def _spread(table: Table, names: Sequence[str], rows: int, limit: int | None) ->
     for batch in table.batches(names) if has_size else [table.head(names, min(MANY, limit or MANY))]:
         if batch is None or not batch.num_rows:
             continue
-        rows_of_batch = (
-            spread_rows(batch.num_rows, rows)
-            if wanted is None
-            else wanted[(wanted >= at) & (wanted < at + batch.num_rows)] - at
-        )
+        rows_of_batch = spread_rows(batch.num_rows, rows)
+        if wanted is not None:
+            rows_of_batch = wanted[(wanted >= at) & (wanted < at + batch.num_rows)] - at
         at += batch.num_rows
         if len(rows_of_batch):
             part = batch if len(rows_of_batch) == batch.num_rows else batch.take(of_numbers(rows_of_batch))
@@ -139,11 +125,8 @@ def looked_at(column: Any) -> Array:
         )
     if holds_of(column.type) in ("float", "integer"):
         numbers = numbers_in(column)
-        return (
-            numbers
-            if numbers.dtype.kind in "iu"
-            else numbers.astype(object if numbers.dtype.kind == "U" else float)
-        )
+        kind = numbers.dtype.kind
+        return numbers if kind in "iu" else numbers.astype(object if kind == "U" else float)
     return np.array([None, *column.to_pylist()], object)[1:]
 
 

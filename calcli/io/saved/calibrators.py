@@ -13,6 +13,7 @@ import json
 import zipfile
 import zlib
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypedDict, get_args
 
@@ -38,7 +39,6 @@ READABLE = 256
 ENDINGS = ("", ".json", ".npz")  # devices and pipes have none
 PROBES = 50
 ROUNDING = 1e-6  # by which the sum of the priors may miss 1
-AGAIN = {"calibrator": "fit", "threshold": "make", "watch": "begin"}  # how each is made again
 
 
 class MethodObject(TypedDict):
@@ -218,13 +218,10 @@ def wrong_priors(priors: tuple[float, ...]) -> str:
 
 def takes(calibrator: Calibrator, classes: int) -> bool:
     """Tell whether a fitted calibrator makes probabilities of scores of so many classes."""
-    try:
+    with suppress(CalcliError, *DAMAGE):
         _probe(calibrator, classes)
-    except CalcliError:
-        return False
-    except DAMAGE:
-        return False
-    return classes > 1
+        return classes > 1
+    return False
 
 
 def _probe(calibrator: Calibrator, classes: int) -> None:
@@ -303,9 +300,9 @@ def _compact(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, allow_nan=False)
 
 
-def read_json(data: bytes, path: AnyPath, kind: str = "calibrator") -> Any:
+def read_json(data: bytes, path: AnyPath | str, kind: str = "calibrator") -> Any:
     """Return the content of a JSON file, a calibrator or another `kind`, or say how to make it again."""
-    mend = f"{AGAIN[kind]} it again, or copy it again"
+    mend = "make it again, or copy it again"
     with naming_faults(f"{path} is not a {kind}: it is not complete and valid JSON ({SAID}); {mend}"):
         return json.loads(data)
 
@@ -324,7 +321,9 @@ def _read_npz(path: AnyPath) -> tuple[Any, dict[str, Array]]:
         return json.loads(str(arrays.pop(HEADER))), arrays
 
 
-def check_version(document: Any, path: AnyPath, kind: str = "calibrator", expected: str = SCHEMA) -> None:
+def check_version(
+    document: Any, path: AnyPath | str, kind: str = "calibrator", expected: str = SCHEMA
+) -> None:
     """Raise an InputError unless a document has the schema of a calibrator, or of `kind` else."""
     schema = document.get("schema") if isinstance(document, dict) else None
     name, version = expected.split("/")
@@ -333,5 +332,5 @@ def check_version(document: Any, path: AnyPath, kind: str = "calibrator", expect
     if schema != expected:
         raise InputError(
             f"{path} has version {schema.removeprefix(f'{name}/')} of the {kind} format; this calcli, "
-            f"{__version__}, reads version {version}; {AGAIN[kind]} it again, or use the calcli that wrote it"
+            f"{__version__}, reads version {version}; make it again, or use the calcli that wrote it"
         )

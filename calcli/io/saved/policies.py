@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import sys
@@ -84,22 +83,18 @@ def read_policy(path: str | Path) -> Policy:
     InputError
         If there is no such file, it is not TOML, or a rule is wrong; all wrong rules are named.
     """
-    with opened(path, f"; {FIRST}") as (file, name):
-        try:
-            table = parsed_toml(file)
-            if Path(name).name != PROJECT:
-                return parse_policy(table, name)
-            tools = table.get("tool")
-            section = tools.get("calcli") if isinstance(tools, dict) else None
-            if not isinstance(section, dict):
-                raise InputError(f"{name} has no table [tool.calcli] with a policy; {FIRST}")
-            return parse_policy(section, f"{name}: [tool.calcli]")
-        except RecursionError as error:
-            raise InputError(
-                f"{name} is nested too deeply; expected rules, as calcli check --init writes"
-            ) from error
-        except ValueError as error:  # also of integers with thousands of digits
-            raise InputError(f"{name} is not TOML: {str(error).partition(';')[0]}") from error
+    with (
+        opened(path, f"; {FIRST}") as (file, name),
+        naming_faults(f"{name} is not TOML: {SAID}", (ValueError, RecursionError)),
+    ):
+        table = parsed_toml(file)
+        if Path(name).name != PROJECT:
+            return parse_policy(table, name)
+        tools = table.get("tool")
+        section = tools.get("calcli") if isinstance(tools, dict) else None
+        if not isinstance(section, dict):
+            raise InputError(f"{name} has no table [tool.calcli] with a policy; {FIRST}")
+        return parse_policy(section, f"{name}: [tool.calcli]")
 
 
 def parse_policy(table: Mapping[str, Any], path: str) -> Policy:
@@ -262,18 +257,8 @@ def read_report(path: str | Path) -> StoredReport:
         If it is not such a report, of another version, or on several data sets.
     """
     with opened(path) as (file, name):
-        try:
-            report = json.load(file)
-        except RecursionError as error:
-            raise InputError(f"{name} is nested too deeply; expected a report of calcli evaluate") from error
-        except ValueError as error:
-            raise InputError(f"{name} is not JSON: {error}") from error
-    schema = report.get("schema") if isinstance(report, dict) else None
-    if schema != SCHEMA:
-        raise InputError(
-            f"{name} is not a report with schema {SCHEMA} (found {schema!r}); write one with calcli "
-            "evaluate FILE --format json"
-        )
+        report = read_json(file.read(), name, "report")
+    check_version(report, name, "report", SCHEMA)
     with naming_faults(f"{name} is a damaged report ({SAID})"):
         return _stored(report["results"], report["settings"], name)
 
@@ -288,7 +273,7 @@ def _stored(results: list[dict[str, Any]], settings: dict[str, Any], path: str) 
     if len(settings["costs"]) == 1:
         defaults["costs"] = settings["costs"][0]["name"]
     metrics = {
-        _slice_of_report(result["slice"]): {
+        str(Slice(part["column"], part["value"])) if (part := result["slice"]) else "": {
             str(parse_metric(name, defaults)): _value(entry) for name, entry in result["metrics"].items()
         }
         for result in results
@@ -297,10 +282,6 @@ def _stored(results: list[dict[str, Any]], settings: dict[str, Any], path: str) 
     # priors weight rows as well, and older reports do not say
     weighted = None if settings.get("priors") else input_.get("weighted")
     return StoredReport(path, tuple(input_["class_names"]), metrics, settings, weighted)
-
-
-def _slice_of_report(part: dict[str, str] | None) -> str:
-    return "" if part is None else str(Slice(part["column"], part["value"]))
 
 
 def _value(entry: dict[str, Any]) -> StoredValue:
@@ -328,12 +309,8 @@ def save_threshold(threshold: Threshold, path: str | Path) -> None:
     """
     refuse_ending(path)
     with atomic_path(path) as temporary:
-        temporary.write_text(threshold_text(threshold), encoding="utf-8")
-
-
-def threshold_text(threshold: Threshold) -> str:
-    """Return a threshold as JSON text."""
-    return pretty({"schema": THRESHOLDS_SCHEMA, "calcli": __version__, **threshold.content()}) + "\n"
+        text = pretty({"schema": THRESHOLDS_SCHEMA, "calcli": __version__, **threshold.content()}) + "\n"
+        temporary.write_text(text, encoding="utf-8")
 
 
 def is_threshold(path: AnyPath) -> bool:

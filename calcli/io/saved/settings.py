@@ -26,7 +26,7 @@ BY_NAME = ("groups", "threshold_weights")  # may be mappings
 Row: TypeAlias = Mapping[str, Any]
 CSV_COSTS = "a line of decisions, then for each class its name and its costs"
 CSV_PRIORS = "a line for each class: its name and its prior"
-NAME = re.compile(r"[^\W\d][\w.-]*")
+NAME, NOTHING = re.compile(r"[^\W\d][\w.-]*"), re.compile(r"(?!)")
 LENS = re.compile(r"canonical|marginal|class-wise|worst-class|(top|within-top|class|predicted|largest)-\d+")
 WEIGHTS = re.compile(UNIFORM)
 CSV_WEIGHTS = "two columns, thresholds that ascend within 0 and 1 and their weights of at least 0"
@@ -56,7 +56,9 @@ def settings_of(
     """
     options, ready, mappings = dict(options), {}, {}
     if spelling == "keyword":
-        ready = _ready(options)
+        ready = {name: options.pop(name) for name, value in [*options.items()] if _is_ready(name, value)}
+        if "costs" in ready:
+            ready["costs"] = with_distinct_names(ready["costs"])
         mappings = {name: options.pop(name) for name in BY_NAME if isinstance(options.get(name), Mapping)}
     values = checked(Settings, options, spelling) | mappings
     called = {name: setting.spelled(spelling) for name, setting in declared(Settings).items()}
@@ -89,14 +91,6 @@ def refuse_half_a_shift(settings: Settings, called: Mapping[str, str]) -> None:
             f"{shift} moves the probabilities alone; give {priors} as well if the rows are to have these "
             "priors, or move the scores from the priors of the training with calcli apply --trained-at"
         )
-
-
-def _ready(options: dict[str, Any]) -> dict[str, Any]:
-    """Take out the values that need no reading."""
-    ready = {name: options.pop(name) for name, value in [*options.items()] if _is_ready(name, value)}
-    if "costs" in ready:
-        ready["costs"] = with_distinct_names(ready["costs"])
-    return ready
 
 
 def _is_ready(name: str, value: Any) -> bool:
@@ -211,7 +205,7 @@ def read_class_groups(
         If a file is damaged, or a group is neither text nor a number.
     """
     groups: dict[str, dict[str, str]] = {}
-    for name, value in _by_name(called, groups_given, "size=cat+mouse,horse+cow", LENS):
+    for name, value in by_name(called, groups_given, "size=cat+mouse,horse+cow", LENS):
         if isinstance(value, Mapping) and value:
             groups[name] = _groups_of(value, f"{called} {name}")
         elif not isinstance(value, str):
@@ -242,7 +236,7 @@ def read_weights(
         If a file holds something other than such a table.
     """
     weights: dict[str, tuple[tuple[float, float], ...]] = {}
-    for name, value in _by_name(called, named_files, "mine=weights.csv", WEIGHTS):
+    for name, value in by_name(called, named_files, "mine=weights.csv", WEIGHTS):
         if not isinstance(value, str):
             weights[name] = weights_of(value, f"{called} {name}")
             continue
@@ -295,8 +289,12 @@ def _table_of_weights(path: AnyPath) -> tuple[tuple[float, float], ...]:
     return weights_of(lines[1:] if lines[0][1:] == ["weight"] else lines, str(path))
 
 
-def _by_name(
-    called: str, mapping: tuple[str, ...] | Mapping[Any, Any], example: str, reserved: re.Pattern[str]
+def by_name(
+    called: str,
+    mapping: tuple[str, ...] | Mapping[Any, Any],
+    example: str,
+    reserved: re.Pattern[str] = NOTHING,
+    names: re.Pattern[str] = NAME,
 ) -> Iterator[tuple[str, Any]]:
     """Yield names with what they stand for, from a mapping or from text with an equals sign.
 
@@ -311,15 +309,15 @@ def _by_name(
     else:
         split = [(text, text.partition("=")) for text in mapping]
         entries = [(text, name.strip(), value.strip()) for text, (name, _, value) in split]
-    names: set[str] = set()
+    seen: set[str] = set()
     for text, name, value in entries:
-        if (isinstance(value, str) and not value) or not isinstance(name, str) or not NAME.fullmatch(name):
+        if (isinstance(value, str) and not value) or not isinstance(name, str) or not names.fullmatch(name):
             raise UsageError(f"{called} {text}: expected a name and what it stands for, as in {example}")
         if reserved.fullmatch(name):
             raise UsageError(f"{called} {text}: {name} has a meaning of its own; choose another name")
-        if name in names:
+        if name in seen:
             raise UsageError(f"{called} {text}: {name} has been given before; choose another name")
-        names.add(name)
+        seen.add(name)
         yield name, value
 
 

@@ -30,7 +30,7 @@ from calcli.io.tables.source import (
     rows_and_columns,
     rows_of,
 )
-from calcli.io.words import named
+from calcli.io.words import may_be_label
 
 LABELS = 1 << 17  # read at once
 COLUMN_BYTES = 1 << 24  # read at once from a file that stores column after column
@@ -350,7 +350,7 @@ class ArrayTable:
         try:
             values = self.values(name)
         except InputError:
-            if not (named("truth", name) or named("label", name)) or len(self.files) > 1:
+            if not may_be_label(name) or len(self.files) > 1:
                 return None
             codes = one_hot(self.files[0].array(name).load())
             return codes if codes is not None and codes.shape == self.scores.shape[:1] else None
@@ -376,11 +376,9 @@ class ArrayTable:
                 _refuse_other_rows(file.name, shape, stored.header.shape, len(labels) == size)
             require_label_each(file.name, (size, turned[-1]), len(labels), owner, self.array)
             of_files.append(labels)
-        return (
-            of_files[0]
-            if len(of_files) == 1
-            else join_labels(partial(iter, of_files), sum(map(len, of_files)))
-        )
+        if len(of_files) == 1:
+            return of_files[0]
+        return join_labels(partial(iter, of_files), sum(map(len, of_files)))
 
 
 def _refuse_other_rows(owner: str, scores: Shape, labels: Shape, fits: bool) -> None:

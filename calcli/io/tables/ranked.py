@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NoReturn, Self
+from typing import Any, NoReturn, Self
 
 import numpy as np
 import pyarrow as pa
@@ -20,7 +20,7 @@ from calcli.core.language.errors import InputError, UsageError
 from calcli.io.messages import listed
 from calcli.io.options import ReadOptions
 from calcli.io.tables.scores import TableScores, first_of_other_length, first_whole
-from calcli.io.tables.table import Holds, holds_of
+from calcli.io.tables.table import Table, holds_of
 from calcli.io.tables.values import missing_in
 from calcli.io.words import (
     CUSTOM,
@@ -29,9 +29,6 @@ from calcli.io.words import (
     differ_in_numbers,
     natural_order,
 )
-
-if TYPE_CHECKING:
-    from calcli.io.tables.table import Table
 
 ENOUGH = 100  # rows that have the same numbers in any order if these name the classes
 
@@ -156,7 +153,8 @@ def ranked_scores(raw: TableScores, ranks: tuple[str, ...], options: ReadOptions
     UsageError
         If `--classes` are others than the names in the ranks.
     """
-    by_name = _holds_within(raw.table.schema.field(ranks[0]).type) == "text"
+    kind = raw.table.schema.field(ranks[0]).type
+    by_name = holds_of(kind.value_type if holds_of(kind) == "list" else kind) == "text"
     classes = options.classes or tuple(map(str, range(raw.width)))
     ranked = RankedScores(raw.table, (*raw.names, *ranks), raw.width, raw.dtype, raw, ranks, classes, by_name)
     head = first_whole(raw.table, ranked.names)
@@ -165,11 +163,6 @@ def ranked_scores(raw: TableScores, ranks: tuple[str, ...], options: ReadOptions
         ranked = replace(ranked, classes=classes, ordered=ordered)
     ranked.positions(head, 0)
     return ranked
-
-
-def _holds_within(kind: Any) -> Holds:
-    """Return what a column holds, or what its lists do."""
-    return holds_of(kind.value_type if holds_of(kind) == "list" else kind)
 
 
 def _named_classes(ranked: RankedScores, head: Any, options: ReadOptions) -> tuple[tuple[str, ...], bool]:

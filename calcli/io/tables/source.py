@@ -133,7 +133,7 @@ class LazyColumns(Mapping[str, Array]):
 
     names: tuple[str, ...] = ()
     read: Callable[[str], Array] = np.asarray
-    some: tuple[NDArray[np.bool_] | slice, ...] = ()
+    some: tuple[Array | slice, ...] = ()
 
     def __getitem__(self, name: str) -> Array:
         if name not in self.names:

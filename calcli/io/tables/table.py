@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from calcli.core.data.arrays import Array
 from calcli.core.language.errors import InputError
 from calcli.io.layouts.classlabels import joined_metadata, names_alone
-from calcli.io.messages import KeptPlace, Place, listed
+from calcli.io.messages import ALIKE, KeptPlace, Place, listed
 from calcli.io.tables.source import MARK, Contents
 
 FEW_ROWS = 4096  # are read as fast as one
@@ -229,10 +229,8 @@ def written(table: Table, names: Sequence[str]) -> Table:
 def _as_written(
     text: Table, table: Table, own_text: Set[str], columns: Sequence[str], at_once: int | None
 ) -> Iterator[Any]:
-    plain, seen = (
-        [column for column in columns if column in own_text],
-        [raw for raw in columns if raw not in own_text],
-    )
+    plain = [column for column in columns if column in own_text]
+    seen = [column for column in columns if column not in own_text]
     if not plain or not seen:
         yield from (text if plain else table).read(columns, at_once)
         return
@@ -258,8 +256,7 @@ def joined(tables: Sequence[Table]) -> Table:
         if different:
             raise InputError(
                 f"{part.place.name} and {table.place.name} do not have the same columns: "
-                f"{listed(sorted(different))} in one only; parts of one data set must be alike; without "
-                "--concat files are evaluated one by one"
+                f"{listed(sorted(different))} in one only; {ALIKE}"
             )
     tables = _with_text_alike(tables)
     try:
@@ -270,7 +267,7 @@ def joined(tables: Sequence[Table]) -> Table:
     except pa.ArrowException as error:
         raise InputError(
             f"{table.place.name} and the {len(tables) - 1} files joined to it have columns of different "
-            f"types: {' '.join(str(error).split())}; parts of one data set must be alike"
+            f"types: {' '.join(str(error).split())}; {ALIKE}"
         ) from error
     texts = [part.text or _spelled(part) for part in tables] if any(part.text for part in tables) else []
     return replace(_joined(tables, schema), text=_joined_texts(texts) if texts else None)
@@ -331,6 +328,11 @@ def decoded(kind: Any) -> Any:
     return kind.value_type if pa.types.is_dictionary(kind) else kind
 
 
+def is_list(kind: Any) -> bool:
+    """Tell whether values of an Arrow type are lists of any lengths."""
+    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind))
+
+
 def holds_of(kind: Any) -> Holds:
     """Return what values of an Arrow type are."""
     types = pa.types
@@ -342,7 +344,7 @@ def holds_of(kind: Any) -> Holds:
         return "integer"
     if types.is_string(kind) or types.is_large_string(kind):
         return "text"
-    if types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
+    if is_list(kind) or types.is_fixed_size_list(kind):
         return "list"
     return "other"
 
@@ -392,7 +394,7 @@ def aligned(values: Any, kind: Any) -> Any:
             for field in kind
         ]
         return pa.StructArray.from_arrays(arrays, fields=list(kind), mask=values.is_null())
-    if any(is_list(values.type) and is_list(kind) for is_list in (pa.types.is_list, pa.types.is_large_list)):
+    if any(is_of(values.type) and is_of(kind) for is_of in (pa.types.is_list, pa.types.is_large_list)):
         inner = aligned(values.values, kind.value_type)
         return pa.Array.from_buffers(
             kind, len(values), values.buffers()[:2], values.null_count, values.offset, [inner]
@@ -400,7 +402,7 @@ def aligned(values: Any, kind: Any) -> Any:
     return values.cast(kind, safe=False)  # a type of all parts has room for any, but for large integers
 
 
-def of_joined_type(values: Any, kind: Any, name: str, column: str) -> Any:
+def of_joined_type(values: Any, kind: Any, name: str, column: str, cast: Any = pa.Array.cast) -> Any:
     """Return an array of a part as one of the type of all parts.
 
     Raises
@@ -409,7 +411,7 @@ def of_joined_type(values: Any, kind: Any, name: str, column: str) -> Any:
         If this has no room for a value; `name` is the name of the data set.
     """
     try:
-        return values.cast(kind)
+        return cast(values, kind)
     except pa.ArrowException as error:
         raise InputError(
             f"{name}: the column {column} is {values.type} in one part, with values that {kind}, the type "
@@ -460,13 +462,8 @@ def aligned_batches(batches: Iterable[Any], schema: Any, name: str) -> Iterator[
         for place, column in enumerate(batch.schema.names):
             kind, stored = schema.field(column).type, batch.column(place).type
             if stored != kind and (kind.num_fields or pa.types.is_dictionary(stored)):
-                try:
-                    batch = batch.set_column(place, column, aligned(batch.column(place), kind))
-                except pa.ArrowException as error:
-                    raise InputError(
-                        f"{name}: the column {column} is of other types in other parts, of which no one type "
-                        "can be made; parts of one data set must be alike"
-                    ) from error
+                values = of_joined_type(batch.column(place), kind, name, column, aligned)
+                batch = batch.set_column(place, column, values)
         yield batch
 
 

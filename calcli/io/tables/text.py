@@ -38,20 +38,13 @@ def with_types(text: Table) -> Table:
         kinds = {name: _joint(kind, columns[name].type) for name, kind in kinds.items()}
         seen += [(batch, columns)] if is_held(text) else []
     if seen:
-        arrays = [
-            [
-                parsed[name] if parsed[name].type == kind else _values(kind, batch.column(name))
-                for batch, parsed in seen
-            ]
-            for name, kind in kinds.items()
-        ]
-        chunks = [pa.chunked_array(array, kind) for array, kind in zip(arrays, kinds.values(), strict=True)]
+        chunks = []
+        for name, kind in kinds.items():
+            pairs = ((batch.column(name), parsed[name]) for batch, parsed in seen)
+            parts = [part if part.type == kind else _values(kind, column) for column, part in pairs]
+            chunks.append(pa.chunked_array(parts, kind))
         return replace(in_memory(text.place.name, pa.table(chunks, text.columns)), text=text)
-    typed = {
-        name: [Derived(name, kind, partial(_made, kind))]
-        for name, kind in kinds.items()
-        if kind != pa.string()
-    }
+    typed = {name: [Derived(name, kind, partial(_values, kind))] for name, kind in kinds.items()}
     return replace(derived(text, typed), text=text)
 
 
@@ -104,11 +97,7 @@ def _are_names(column: Any, values: Any) -> bool:
     return LIMIT <= far < math.inf and bool(pc.all(_matches(column, WHOLE)).as_py())
 
 
-def _made(kind: Any, column: Any, _: Row) -> Any:
-    return _values(kind, column)
-
-
-def _values(kind: Any, column: Any) -> Any:
+def _values(kind: Any, column: Any, _: Row | None = None) -> Any:
     """Return the values of a column of text, which look like this."""
     if pa.types.is_string(kind):
         return column

@@ -92,7 +92,8 @@ def distinct_texts(table: Table, name: str) -> Array:
         values = column_values(table.text, name)
         return np.where(np.isin(values, list(NULLS)), "", values)
     for batch in table.batches([name]):
-        if _is_floating(batch.column(0).type) and are_rounded(numbers(batch, by_row=False)[:, 0]):
+        floating = pa.types.is_floating(decoded(batch.column(0).type))
+        if floating and are_rounded(numbers(batch, by_row=False)[:, 0]):
             raise InputError(
                 f"{table.place.name}: the column {name} holds integers beyond 2^53 as floats, which round "
                 "them, so that different ones may be equal; save them as text or as integers"
@@ -104,10 +105,6 @@ def are_rounded(values: Array) -> bool:
     """Tell whether floats are integers, some perhaps rounded; nan and inf do not count."""
     finite = values[np.isfinite(values)]
     return EXACT <= float(np.abs(finite).max(initial=0)) < MOST and bool((finite == np.floor(finite)).all())
-
-
-def _is_floating(kind: Any) -> bool:
-    return bool(pa.types.is_floating(decoded(kind)))
 
 
 def worded(table: Table, name: str) -> Array:
