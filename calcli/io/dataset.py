@@ -36,11 +36,10 @@ def parts_of(path: AnyPath, options: ReadOptions) -> list[AnyPath]:
         return [path]
     within: list[AnyPath] = []
     files = [file for file in _files(path, within) if not _is_beside(file, options)]
-    if not files and (path / "data").is_dir():  # a repository of data sets
-        return parts_of(path / "data", options)
-    if not files and (split := _only_split(path)) is not None:
-        return parts_of(split, options)
     if not files:
+        data = path / "data"  # of a repository of data sets
+        if split := data if data.is_dir() else _only_split(path):
+            return parts_of(split, options)
         raise InputError(
             f"{path} is a folder without files of predictions; expected parts such as part-0.parquet"
         )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -12,11 +11,9 @@ from calcli.core.data.arrays import Array
 from calcli.core.data.predictions import Predictions
 from calcli.core.language.errors import InputError
 from calcli.io.layouts.objects import with_orders
-from calcli.io.messages import answered, shown_in
 from calcli.io.options import ReadOptions
 from calcli.io.places.faults import by_keys, sound
-from calcli.io.read import understand
-from calcli.io.reading import find
+from calcli.io.read import read_part
 from calcli.io.tables.table import in_memory
 
 if TYPE_CHECKING:
@@ -51,12 +48,7 @@ def from_table(data: Any, options: ReadOptions, extra: Mapping[str, Array] | Non
         if values.shape != (len(table),):
             raise InputError(f"{called} of shape {values.shape} for {len(table)} rows; expected one for each")
         table = table.append_column(called, pa.array(values, from_pandas=True))
-    part = in_memory(name, sound(table))
-    return answered(
-        lambda attempt: understand(replace(find([part], attempt), files=()), name, attempt),
-        options,
-        shown_in([name], options),
-    )
+    return read_part(in_memory(name, sound(table)), name, options)
 
 
 def _of_pandas(data: Any) -> Any:

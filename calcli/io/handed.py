@@ -117,10 +117,6 @@ def from_answers(
     """
     refuse_swapped(confidence, correct, ("values of confidence=", "values of correct="))
     sure, right = as_array(confidence, "values of confidence="), as_array(correct, "values of correct=")
-    if sure.size != right.size:
-        raise InputError(
-            f"{NAME}: confidence has {sure.size} values, but correct {right.size}; expected as many of both"
-        )
     file = Archive.held(NAME, {"confidence": sure, "correct": right}, "")
     source = answers_in([file], "confidence", ["correct"], ReadOptions())
     return understand(

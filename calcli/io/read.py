@@ -39,7 +39,7 @@ from calcli.io.reading import find
 from calcli.io.reading.checks import CheckedScores, Judged, judge_kind
 from calcli.io.reading.classes import classes_of, refuse_sorted
 from calcli.io.saved.states import is_state, load_state
-from calcli.io.tables.source import SomeScores, Source, without_rows
+from calcli.io.tables.source import Contents, SomeScores, Source, without_rows
 
 __all__ = ["ReadOptions", "read", "read_concat"]
 
@@ -97,13 +97,18 @@ def _joined(names: Sequence[str], options: ReadOptions | None) -> Predictions:
     if names == ["-"]:
         with spooled() as (path, form):
             part = form.open(path, STDIN, options.sheet)
-            return answered(
-                lambda attempt: understand(replace(find([part], attempt), files=()), name, attempt),
-                options,
-                shown_in(names, options),
-            )
+            return read_part(part, name, options)
     places = [(file, folder) for folder in map(path_of, names) for file in parts_of(folder, options)]
     return read_places(places, name, options, names)
+
+
+def read_part(part: Contents, name: str, options: ReadOptions) -> Predictions:
+    """Take what is in no file for predictions."""
+    return answered(
+        lambda attempt: understand(replace(find([part], attempt), files=()), name, attempt),
+        options,
+        shown_in([name], options),
+    )
 
 
 def read_places(

@@ -15,6 +15,7 @@ _TABLES = tomllib.loads(files("calcli.io").joinpath("words.toml").read_text("utf
 ROLES = {role: frozenset(words.split()) for role, words in _TABLES["roles"].items()}
 PATTERNS = {kind: re.compile(words) for kind, words in _TABLES["patterns"].items()}
 NAMES: dict[str, str] = _TABLES["names"]
+NULLS: list[str] = _TABLES["missing"]["numbers"]  # what is missing among numbers
 MISSING_NAMES = ("", "nan", "none", "null", "<na>")
 NOT_AVAILABLE = ("na", "n/a", "#n/a")  # missing if it is none of the classes that are named
 MISSING_NUMBERS = (-1, -100, 255)  # what segmentation and language models mark ignored rows with
@@ -24,15 +25,9 @@ def _sides(pairs: str) -> dict[str, int]:
     return {word: place for pair in pairs.split(",") for place, word in enumerate(pair.split())}
 
 
-TRUTH = _sides(  # what is wrong and what is right
-    "0 1,false true,f t,no yes,n y,fail pass,failed passed,incorrect correct,wrong right,mismatch match,"
-    "mismatched matched,i c"
-)
-BARE = TRUTH | _sides("-1 1,neg pos,negative positive,ham spam,benign malignant")  # names of classes alone
-CUSTOM = BARE | _sides(  # is 0 or 1 by custom
-    "ok fraud,legit fraudulent,stayed churned,retained churn,normal attack,normal anomaly,paid default,"
-    "good bad,control case,alive dead,survived died,healthy sick,loss win,b m,rejected approved"
-)
+TRUTH = _sides(_TABLES["sides"]["truth"])
+BARE = TRUTH | _sides(_TABLES["sides"]["bare"])
+CUSTOM = BARE | _sides(_TABLES["sides"]["custom"])
 GRADES = frozenset(("i", "c", "incorrect", "correct", "wrong", "right"))  # of what is right and nothing else
 BETWEEN = re.compile(  # words of a name, not digits of a number
     r"(?<=[^\W\d_])[\s_.\-]+(?=[^\W_])|(?<=[^\W_])[\s_.\-]+(?=[^\W\d_])"
@@ -45,20 +40,7 @@ IDENTIFIER = re.compile(
     r"patient|subject|user|customer|client|account|person|session|study|slide|specimen|household|family"
 )
 PLACE = re.compile(r"index|idx|number|no|nr")  # of a thing, as in row_index
-STEMS: dict[str, Kind | None] = {
-    "logit": "logits",
-    "log_prob": "log-probs",
-    "logprob": "log-probs",
-    "log_probabilitie": "log-probs",
-    "log_probability": "log-probs",
-    "prob": "probs",
-    "proba": "probs",
-    "probabilitie": "probs",
-    "probability": "probs",
-    "score": None,
-    "decision_function": None,
-    "p": None,
-}
+STEMS: dict[str, Kind | None] = {stem: kind or None for stem, kind in _TABLES["stems"].items()}
 STEM = "|".join(sorted(STEMS, key=len, reverse=True))
 LEAD = (
     r"(?:(?:y|predictions?|predicted|predict|preds?|yhat|oof|class|scored|softmax|test|val|sagemakeroutput)"

@@ -66,7 +66,7 @@ MANY = "; if axis 0 has the classes, give np.moveaxis(scores, 0, -1)"
         (lambda: calcli.evaluate(PROBS, "labels.npy"), "labels are text 'labels.npy'; expected an array"),
         (
             lambda: calcli.evaluate(confidence=PROBS.max(1), correct=LABELS[:5] == 1),
-            "confidence has 60 values, but correct 5; expected as many of both",
+            "correct has shape (5,); expected a value for each of 60 rows",
         ),
     ],
 )

@@ -201,11 +201,10 @@ def recalibrate_file(
         elif record is None:
             record = unfitted(known_classes(contents, path, options))
         passage = _prepared(record, contents, stored, form, options, wanted)
-        saved: tuple[str, ...] = ()
+        notes = passage.notes
         if form.name == stored == "npy" and passage.frame.others.names:
-            saved = (
-                f"the labels were written to {labels_file(Path(target)).name} beside {Path(target).name}",
-            )
+            beside_it = f"{labels_file(Path(target)).name} beside {Path(target).name}"
+            notes = (*notes, f"the labels were written to {beside_it}")
         watch = watcher("rows", passage.source.scores.shape[0] or None)
         chunks = _recalibrated(record, passage, wanted)
         first_part = next(chunks, None)  # before anything is written: a fault leaves standard output empty
@@ -220,7 +219,7 @@ def recalibrate_file(
         return Written(
             rows,
             None if record.of_answers else changed,
-            (*passage.notes, *saved),
+            notes,
             answered if wanted.threshold is not None else None,
         )
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import tomllib
 from codecs import BOM_UTF8
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
@@ -67,21 +68,12 @@ class Format:
         return self.module.open_file(path, name)
 
 
-DATAFRAMES = "calcli.io.formats.dataframes"
-FORMATS = (
-    Format("npy", (".npy",), (b"\x93NUMPY",), of_arrays=True),
-    Format("npz", (".npz",), (b"PK\x03\x04", b"PK\x05\x06"), of_arrays=True),
-    Format("csv", (".csv", ".tsv"), text=True, piped=True),
-    Format("parquet", (".parquet", ".pq"), (b"PAR1",)),
-    Format("arrow", (".arrow", ".feather", ".ipc"), (b"ARROW1", b"\xff\xff\xff\xff"), piped=True),
-    Format("jsonl", (".jsonl", ".ndjson"), (b"{",), text=True, piped=True),
-    Format("json", (".json",), (b"[",), text=True, piped=True),
-    Format("orc", (".orc",), (b"ORC",)),
-    Format("stata", (".dta",), where=DATAFRAMES),
-    Format("sas", (".sas7bdat", ".xpt"), where=DATAFRAMES),
-    Format("excel", (".xlsx", ".ods"), where=DATAFRAMES),
-    Format("inspect", (".eval",), (b"PK\x03\x04",), log=True),
-)
+def _declared(name: str, endings: Sequence[str], magic: Sequence[str] = (), **fields: Any) -> Format:
+    return Format(name, tuple(endings), tuple(mark.encode("latin-1") for mark in magic), **fields)
+
+
+_FIELDS = tomllib.loads(files(__name__).joinpath("formats.toml").read_text("utf-8"))["format"]
+FORMATS = tuple(_declared(**fields) for fields in _FIELDS)
 PACKED = (".gz", ".zip")  # around text, or one array
 POINTER = b"version https://git-lfs"  # what stands for a file that Git LFS has not fetched
 BY_NAME = Registry("calcli.formats", Format, lambda: FORMATS)

@@ -22,7 +22,7 @@ from calcli.io.places.archives import TRUNCATED, naming_faults, unpacked_bytes
 from calcli.io.places.heads import held_array, native, read_header
 from calcli.io.places.outputs import atomic_path
 from calcli.io.places.paths import AnyPath, path_of
-from calcli.io.tables.arrays import Archive, ArrayTable, StoredArray, flat_labels, opened_file
+from calcli.io.tables.arrays import Archive, ArrayTable, StoredArray, flat_labels
 from calcli.io.tables.source import Source, in_order, require_label_each, rows_of
 
 SCORES, LABEL = "scores", "label"  # the arrays; the second is also the column that labels are passed on as
@@ -60,7 +60,8 @@ def stored_array(path: AnyPath) -> StoredArray:
         raise InputError(
             f"{path} is truncated: {there} of {header.size} bytes of the array are there; copy it again"
         )
-    return StoredArray(name, name, header, partial(opened_file, path), partial(_array, path))
+    opened: Any = partial(path.open, "rb")
+    return StoredArray(name, name, header, opened, partial(_array, path))
 
 
 def _values_of_lines(path: AnyPath) -> Array:

@@ -7,6 +7,7 @@ import os
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import pyarrow as pa
@@ -99,21 +100,19 @@ def parsed(blocks: Iterator[bytes], name: str, parse: Callable[[bytes, Any], Any
         If a part cannot be parsed, or only all parts together may tell what they are.
     """
     try:
-        table_ = parse(next(blocks, b""), None)
+        table = parse(next(blocks, b""), None)
         second = next(blocks, None)
         if second is None:
-            return in_memory(name, table_)
-        file = _Spool()
-        written = [file.written(table_)]
-        schemas = [table_.schema]
-        while second is not None:
-            table = parse(second, table_.schema)
-            schemas.append(table.schema)
+            return in_memory(name, table)
+        file, schema_of_first = _Spool(), table.schema
+        written, schemas = [file.written(table)], {schema_of_first: None}
+        for block in chain([second], blocks):
+            table = parse(block, schema_of_first)
+            schemas[table.schema] = None
             written.append(file.written(table))
-            second = next(blocks, None)
-        schema = pa.unify_schemas(list(dict.fromkeys(schemas)), promote_options="permissive")
-        for fromkey in dict.fromkeys(schemas):
-            aligned_table(pa.Table.from_batches([], fromkey), schema)
+        schema = pa.unify_schemas([*schemas], promote_options="permissive")
+        for stored in schemas:
+            aligned_table(pa.Table.from_batches([], stored), schema)
     except OSError as error:
         if error.errno is None:  # of what is packed and damaged
             raise

@@ -143,7 +143,9 @@ def _targets(
     if targets[0] == targets[1]:
         return targets[0]
     likeliest = [max(range(len(likelihood)), key=likelihood.__getitem__) for likelihood in likelihoods]
-    fitting = [target for target in targets if _fits(target, likeliest, records)]
+    right = [[t == best for t, best in zip(target, likeliest, strict=True)] for target in targets]
+    acc = [record.get("acc") for record in records]
+    fitting = [target for target, is_right in zip(targets, right, strict=True) if is_right == acc]
     if len(fitting) == 1:
         return fitting[0]
     n = next(n for n, (a, b) in enumerate(zip(*targets, strict=True)) if a != b)
@@ -151,12 +153,6 @@ def _targets(
         f"{name}: the targets may be the numbers of options or their text, as {_target(records[n])!r} in row "
         f"{n}, and acc does not say which; write them as JSON numbers, if that is what they are, or as words"
     )
-
-
-def _fits(targets: Sequence[int], likeliest: Sequence[int], records: Sequence[Mapping[str, Any]]) -> bool:
-    """Tell whether `acc` is there and says in each row whether the likeliest option is right."""
-    right = [target == best for target, best in zip(targets, likeliest, strict=True)]
-    return right == [record.get("acc") for record in records]
 
 
 def _known(target: int | None, record: Mapping[str, Any], count: int, n: int, name: str) -> int:

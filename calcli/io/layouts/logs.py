@@ -32,8 +32,9 @@ def log_table(content: Any, name: str) -> Any:
     elif not isinstance(content, dict):
         return None
     elif isinstance(content.get("samples"), list) and isinstance(content.get("eval"), dict):
-        samples = content["samples"]
-        rows, doubt = [dict(_of_inspect(sample)) for sample in samples], status_of(content, len(samples))
+        rows = [dict(_of_inspect(sample)) for sample in content["samples"]]
+        if (status := content.get("status", "success")) != "success":
+            doubt = f"the status is {status}: these are the {len(rows):,} samples that were run"
     else:
         rows = _of_records(_cases(content))
     if not rows:
@@ -46,14 +47,6 @@ def log_table(content: Any, name: str) -> Any:
 def inspect_table(header: Mapping[str, Any], summaries: Sequence[Any]) -> Any:
     """Return the table of an Inspect log from its header and the summaries of its samples."""
     return log_table({"eval": {}, **header, "samples": list(summaries)}, "")
-
-
-def status_of(header: Mapping[str, Any], samples: int) -> str:
-    """Return the fault of a log of Inspect as a whole, as a clause; "" if nothing is."""
-    status = header.get("status", "success")
-    if status == "success":
-        return ""
-    return f"the status is {status}: these are the {samples:,} samples that were run"
 
 
 def _cases(content: Mapping[str, Any]) -> Any:

@@ -55,7 +55,7 @@ def unpack(field: Any, head: Head, options: ReadOptions) -> Unpacked | None:
         pa.list_(pa.float64()),
         lambda values, row: _cast(make(score, values), pa.float64(), f"{field.name}.{score}", row),
     )
-    return Unpacked((classes, scores), scores.name)
+    return Unpacked((classes, scores))
 
 
 def _parts(fields: dict[str, Any]) -> tuple[str, str] | None:
@@ -72,17 +72,10 @@ def _cast(lists: Any, kind: Any, name: str, row: Row) -> Any:
     try:
         return _relisted(lists, lists.flatten().cast(kind, safe=not numeric))
     except UNLIKE as error:
-        n = next(n for n in range(len(lists)) if not _casts(lists.slice(n, 1).flatten(), kind))
+        for n in range(len(lists)) if len(lists) > 1 else ():
+            _cast(lists.slice(n, 1), kind, name, lambda _, n=n: row(n))  # type: ignore[misc]
         expected = "a number" if numeric else "text"
-        raise InputError(f"{row(n)} has {lists.type.value_type} in {name} that is not {expected}") from error
-
-
-def _casts(values: Any, kind: Any) -> bool:
-    try:
-        values.cast(kind)
-    except UNLIKE:
-        return False
-    return True
+        raise InputError(f"{row(0)} has {lists.type.value_type} in {name} that is not {expected}") from error
 
 
 def _relisted(lists: Any, flat: Any) -> Any:

@@ -48,8 +48,8 @@ def unpack(field: Any, head: Head, options: ReadOptions) -> Unpacked | None:
     label = may_be_label(name) and not says("prediction", name)
     if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
         return None
-    asked = name in (options.scores, options.confidence)
-    if not (label or asked or says("score", name) or RANKED.fullmatch(name)):
+    in_options = name in (options.scores, options.confidence)
+    if not (label or in_options or says("score", name) or RANKED.fullmatch(name)):
         return None
     values = [value for value in head().to_pylist() if value and value.strip()]
     if not values:
@@ -234,10 +234,11 @@ def _of_objects(field: Any, values: list[str], options: ReadOptions) -> Unpacked
             return None
 
         def parse(texts: Any, row: Row) -> Any:
+            read = [_parsed(text, row, n) for n, text in enumerate(texts.to_pylist())]
             try:
-                return pa.array([_parsed(text, row, n) for n, text in enumerate(texts.to_pylist())], kind)
+                return pa.array(read, kind)
             except UNLIKE:
-                _refuse_unlike(texts.to_pylist(), kind, row)
+                _refuse_unlike(texts.to_pylist(), read, kind, row)
                 raise
 
     else:
@@ -246,14 +247,14 @@ def _of_objects(field: Any, values: list[str], options: ReadOptions) -> Unpacked
     if unpacked is None:
         return None
     columns = tuple(Derived(d.name, d.type, partial(_after, parse, d.make)) for d in unpacked.made)
-    return Unpacked(columns, unpacked.scores, note=f"{field.name} holds objects as text", classes=classes)
+    return Unpacked(columns, note=f"{field.name} holds objects as text", classes=classes)
 
 
-def _refuse_unlike(texts: list[str], kind: Any, row: Row) -> None:
+def _refuse_unlike(texts: list[str], read: list[Any], kind: Any, row: Row) -> None:
     """Refuse the first text with objects of another type."""
     for n, text in enumerate(texts):
         try:
-            pa.array([_parsed(text, row, n)], kind)
+            pa.array([read[n]], kind)
         except UNLIKE as error:
             refuse_cell(row(n), text, f", unlike the first row: {error}", error)
 

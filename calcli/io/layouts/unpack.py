@@ -33,8 +33,6 @@ class Unpacked:
     ----------
     made
         The new columns, in place of it.
-    scores
-        The columns that are scores by their form alone, whatever their names; "" if names decide.
     layout
         What this is called.
     note
@@ -50,7 +48,6 @@ class Unpacked:
     """
 
     made: tuple[Derived, ...]
-    scores: str = ""
     layout: Layout | None = None
     note: str = ""
     percent: bool = False

@@ -118,16 +118,12 @@ def _entries(
     stored = np.array(values or [], np.float64)
     if kind == 1:
         return stored
-    if (
-        not size
-        or indices is None
-        or values is None
-        or len(indices) != len(stored)
-        or any(index is None or index % 1 or not 0 <= index < size for index in indices)
-    ):
+    places = [index for index in indices or () if index is not None and not index % 1]
+    within = all(0 <= place < (size or 0) for place in places) and len(places) == len(indices or ())
+    if not size or indices is None or values is None or len(places) != len(stored) or not within:
         raise InputError(f"{row} has a sparse vector with other indices than its size allows")
     if size > MOST:
         raise InputError(f"{row} has a sparse vector of {size:,} values; expected {MOST:,} at most")
     entries = np.zeros(size)
-    entries[np.array(indices, np.intp)] = stored
+    entries[np.array(places, np.intp)] = stored
     return entries

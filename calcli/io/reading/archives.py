@@ -33,7 +33,6 @@ from calcli.io.tables.arrays import (
     ArrayTable,
     StoredArray,
     class_axis,
-    classes_last,
     flat_labels,
     places_note,
 )
@@ -187,7 +186,10 @@ def _chosen_source(
     c = choice.chosen
     for file in files:
         if absent := [name for name in (*c.source.columns, c.label) if name not in ("", *file.names)]:
-            raise InputError(f"{file.name} has no array {listed(absent)}, but {listed(file.names)}; {ALIKE}")
+            raise InputError(
+                f"{file.name} has no array {listed(absent)}, as other parts have; it has "
+                f"{listed(file.names)}; {ALIKE}"
+            )
     (name,) = c.source.columns
     facts: dict[str, Any] = {"kind": c.kind, "doubts": choice.notes, "considered": choice.struck}
     if c.what in ("answer", "right") and (c.label or options.confidence is not None):
@@ -253,7 +255,15 @@ def answers_in(
 
 def _stored_classes(archive: Archive) -> tuple[str, ...] | None:
     listing = next((array for array in CLASS_NAMES if array in archive.names), None)
-    return None if listing is None else _class_names(archive, listing)
+    if listing is None:
+        return None
+    names = archive.array(listing).load()
+    if names.ndim != 1 or not len(names) or names.dtype.kind not in "Uiub":
+        raise InputError(
+            f"{archive.name}: the array {listing} has shape {names.shape} and type {names.dtype}; expected "
+            "the names of the classes in a row, as text or integers"
+        )
+    return tuple(map(str, names.tolist()))
 
 
 def _choice(files: Sequence[Archive], options: ReadOptions, *, labelled: bool) -> Choice:
@@ -329,7 +339,7 @@ def _rows(archive: Archive, options: ReadOptions, *, labelled: bool) -> dict[str
             f"{shape[extra]}, may be that of passes, members or models; save one score of each row, such as "
             f"the mean of their probabilities over axis {extra}"
         )
-    arrays: dict[str, Array] = {name: classes_last(stored[name].load(), axis).reshape(-1, shape[axis])}
+    arrays: dict[str, Array] = {name: np.moveaxis(stored[name].load(), axis, -1).reshape(-1, shape[axis])}
     place = Place(((archive.name, len(arrays[name])),))
     scores_shape = (*rows_shape, shape[axis])
     for key in [key for key in shapes if key != name]:
@@ -360,13 +370,3 @@ def _shape_of_labels(archive: Archive, options: ReadOptions) -> tuple[int, ...] 
     if options.labels in archive.names:
         names = [str(options.labels)]
     return archive.array(names[0]).header.shape if len(names) == 1 else None
-
-
-def _class_names(archive: Archive, listing: str) -> tuple[str, ...]:
-    names = archive.array(listing).load()
-    if names.ndim != 1 or not len(names) or names.dtype.kind not in "Uiub":
-        raise InputError(
-            f"{archive.name}: the array {listing} has shape {names.shape} and type {names.dtype}; expected "
-            "the names of the classes in a row, as text or integers"
-        )
-    return tuple(map(str, names.tolist()))

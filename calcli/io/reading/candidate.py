@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from calcli.core.data.arrays import Doubles
 from calcli.core.data.predictions import Called
 from calcli.io.reading.head import Head, ScoreColumns
-from calcli.io.reading.matching import How
 from calcli.io.reading.weights import DOUBTS, WEIGHTS, Doubt
 
 What = Literal["classes", "class", "answer", "right", "hard"]
@@ -58,7 +57,7 @@ class Candidate:
     what: What
     label: str
     y: NDArray[np.intp]
-    how: How = "names"
+    how: str = "names"
     names: tuple[str, ...] = ()
     positive: str = ""
     said: str = ""

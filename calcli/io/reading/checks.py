@@ -211,7 +211,7 @@ class CheckedScores:
     ----------
     raw
         (N, K) scores of any numeric type, or (N, 1) of the second class of two.
-    judged
+    verdict
         What they are, and why they are taken for that.
     classes
         Class names.
@@ -228,7 +228,7 @@ class CheckedScores:
     """
 
     raw: StoredScores
-    judged: Judged
+    verdict: Judged
     classes: tuple[str, ...]
     place: Place
     renormalize: bool = False
@@ -239,12 +239,12 @@ class CheckedScores:
     @property
     def kind(self) -> Kind:
         """What they are."""
-        return self.judged.kind
+        return self.verdict.kind
 
     @property
     def kind_reason(self) -> str:
         """Why they are taken for that."""
-        return self.judged.reason
+        return self.verdict.reason
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -273,7 +273,7 @@ class CheckedScores:
     def checked(self, stored: Array, start: int) -> Floats:
         """Return a block that begins at row `start`, checked."""
         block = as_floats(stored)
-        if self.judged.percent:
+        if self.verdict.percent:
             block = block / 100
         with np.errstate(all="ignore"):  # what overflows is found, and said, by the checks
             if self.kind == "probs" and (block.min() < 0 or (block.shape[1] == 1 and block.max() > 1)):
@@ -301,7 +301,7 @@ class CheckedScores:
         elif block.shape[1] == 1:
             if not (block.min() >= 0 and block.max() <= 1):
                 self._refuse_probs(block, start)
-        elif not (block.min() >= 0 and sums_to_one(block, self.judged.tolerance).all()):
+        elif not (block.min() >= 0 and sums_to_one(block, self.verdict.tolerance).all()):
             self._refuse_probs(block, start)
 
     def _check_log_probs(self, block: Floats, start: int) -> None:
@@ -327,10 +327,10 @@ class CheckedScores:
     def _refuse_probs(self, block: Floats, start: int) -> None:
         """Say what is wrong with these probabilities; return if only their sums are, and may be."""
         self._refuse_non_finite(~np.isfinite(block), block, start)
-        off = (block[:, 0] > 1) if block.shape[1] == 1 else ~sums_to_one(block, self.judged.tolerance)
+        off = (block[:, 0] > 1) if block.shape[1] == 1 else ~sums_to_one(block, self.verdict.tolerance)
         outside = ((block < 0) | (block > 1)).any(1) & (off | (block.shape[1] == 1))
         worst_row = int(outside.argmax())
-        if not self.judged.sure and (unclear := outside_unit(block, self.place, start)):
+        if not self.verdict.sure and (unclear := outside_unit(block, self.place, start)):
             raise InputError(unclear)
         if outside.any() and (block.shape[1] == 1 or off.mean() > 0.5 or _is_turn(off[worst_row:])):
             self._contradict(f"{self.place.row(start + worst_row)} has a value outside [0, 1]")
@@ -339,7 +339,7 @@ class CheckedScores:
             why = ", a negative probability; if they are none say --kind logits or --kind log-probs"
             if self.classes == WRONG_RIGHT:
                 why = "; expected 0 to 1, or percentages; -1 often marks what has none: remove such rows"
-            value = block[row, k] * (100 if self.judged.percent else 1)
+            value = block[row, k] * (100 if self.verdict.percent else 1)
             raise InputError(f"{self._score(start + row, k)} is {value:g}{why}")
         sums = block.sum(1, dtype=np.float64)
         if block.shape[1] > 1 and self.renormalize:
@@ -350,7 +350,7 @@ class CheckedScores:
     def _refuse_sum(self, start: int, off: Array, sums: Array, block: Floats) -> NoReturn:
         worst_row = int(off.argmax())
         row = self.place.row(start + worst_row)
-        within = self.judged.tolerance
+        within = self.verdict.tolerance
         message = f"{row} has probabilities that sum to {sums[worst_row]:.6g}; expected 1 within {within:g}"
         often = off.mean() > 0.5
         extra = self._without_which_all_sum_to_one(block, sums) if often else None
@@ -358,7 +358,7 @@ class CheckedScores:
         if self.raw.shape[1] == 1:
             message = f"{row} has the probability {block[worst_row, 0]}; expected at most 1"
             why = "; if the scores are percentages say --kind percent, if they are logits --kind logits"
-        elif not self.judged.percent and abs(sums[worst_row] - 100) <= 1:
+        elif not self.verdict.percent and abs(sums[worst_row] - 100) <= 1:
             why = "; if all rows are percentages say --kind percent, else save them alike"
         elif extra is not None:
             why = (
@@ -382,7 +382,7 @@ class CheckedScores:
         """Return the place of the one score without which all rows sum to one; None if there is none."""
         if block.shape[1] < 3:
             return None
-        sound = (np.abs(sums[:, None] - block - 1) <= self.judged.tolerance).all(axis=0)
+        sound = (np.abs(sums[:, None] - block - 1) <= self.verdict.tolerance).all(axis=0)
         return int(sound.argmax()) if np.count_nonzero(sound) == 1 else None
 
     def _refuse_non_finite(self, wrong: Array, block: Floats, start: int) -> None:
@@ -399,7 +399,7 @@ class CheckedScores:
         raise InputError(f"{self._score(start + row, k)} is {text}; expected a finite number; {mend}")
 
     def _contradict(self, reason: str) -> None:
-        if not self.judged.sure:
+        if not self.verdict.sure:
             raise InputError(
                 f"{reason}, but the first rows look like {self.kind}; say which they are, with --kind logits "
                 f"or --kind {self.kind}"

@@ -55,18 +55,15 @@ def with_classes(head: Head, sources: Sequence[ScoreColumns], options: ReadOptio
     if wanted is None:
         return list(sources)
     _refuse_other_order(head, sources, wanted)
-    same_but_for_case = {
-        source.columns
-        for source in sources
-        if source.form == "columns" and but_for_capitals(wanted, source.classes)
-    }
+    in_columns = [source for source in sources if source.form == "columns"]
+    alike = {source.columns for source in in_columns if but_for_capitals(wanted, source.classes)}
     for source in sources:
         if source.form == "ranked" and sorted(map(plain_text, wanted)) == sorted(source.plain):
             order = [source.places[plain_text(name)] for name in wanted]
             selected.append(replace(source, values=source.values[:, order], classes=wanted, given=True))
         elif not source.many or source.form == "ranked":
             selected.append(source)
-        elif source.columns in same_but_for_case and not but_for_capitals(wanted, source.classes):
+        elif source.columns in alike and not but_for_capitals(wanted, source.classes):
             continue  # the same columns with other class names
         elif source.form == "lists":
             if len(wanted) == source.values.shape[1]:

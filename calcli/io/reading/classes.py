@@ -288,9 +288,9 @@ def _two_names(source: Source, labels: Labels, options: ReadOptions) -> tuple[st
     pair = options.classes or (stored if stored and len(stored) == 2 else None)
     if pair is not None:
         class_0, class_1 = pair
-        other = "0" not in map(_folded, pair) if only == "0" else False
-        other = other or (only != class_1 and _folded(only) == _folded(class_0))
-        if only and other and options.positive is None:
+        of_opposite = only == "0" and "0" not in map(_folded, pair)
+        of_opposite = of_opposite or (only != class_1 and _folded(only) == _folded(class_0))
+        if only and of_opposite and options.positive is None:
             raise UsageError(
                 f"--classes {class_0},{class_1}: the one score per row of {place.name} is named after "
                 f"{only}; say whose it is, with --positive {class_0} or --positive {class_1} as well"

@@ -13,17 +13,11 @@ from calcli.io.reading.candidate import CLASS_SAID, Candidate
 from calcli.io.reading.facts import Facts
 from calcli.io.reading.head import Head, ScoreColumns
 from calcli.io.reading.readings import FOLLOWS, NAMED, SCORE_NAMES, enumerated
-from calcli.io.reading.weights import MARGIN, REMARK, WEIGHTS, Doubt
+from calcli.io.reading.weights import MARGIN, REMARK, SETTLES, WEIGHTS, Doubt
 from calcli.io.words import CUSTOM, plain_text, tokens
 
 ENOUGH = 50  # from this many rows on, the values of predictions speak for themselves
 ANSWERED = ("scores", "label_column", "positive", "kind", "confidence", "correct")
-AS_WELL = {
-    "classes": "positive",
-    "against_rest": "positive",
-    "confidence": "positive scores",
-    "correct": "label_column",
-}
 VALUES = {"ranked", "calibrated", "share", *CLASS_SAID}  # these do not tell systems apart
 
 
@@ -60,7 +54,7 @@ class Verdict(NamedTuple):
 def decided(candidates: Sequence[Candidate], options: ReadOptions, head: Head) -> Verdict:
     """Return the readings that the options allow, likeliest first, and whether to read the first."""
     explicit = {name for name in options.given if options.given[name] not in (None, "auto")}
-    settled = explicit | {implied for name in explicit for implied in AS_WELL.get(name, "").split()}
+    settled = explicit | {implied for name in explicit for implied in SETTLES.get(name, "").split()}
     weighed = sorted((_weighed(c, settled) for c in candidates if is_asked(c, options)), key=_standing)
     if not weighed:
         return Verdict([], [], "none")

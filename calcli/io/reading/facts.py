@@ -38,28 +38,16 @@ class Facts:
 
     def __init__(self, head: Head, scores: Sequence[ScoreColumns]) -> None:
         self.head = head
-        self.pairs = {
-            label: sides(head.values[label], head.ordered.get(label, ()))
-            for label in head.labels
-            if len(head.values[label]) == 2
-        }
+        two = [label for label in head.labels if len(head.values[label]) == 2]
+        self.pairs = {label: sides(head.values[label], head.ordered.get(label, ())) for label in two}
         self.scores: Mapping[str, ScoreColumns] = {source.columns[0]: source for source in scores}
-
-    @cached_property
-    def _codes(self) -> Doubles:
-        """(L, n) 1 where a label is positive, 0 where it is negative, nan where it is missing."""
-        text = self.head.text
-        rows = [
-            np.where(text[name] == "", np.nan, text[name] == pair[1])
-            for name, (pair, _) in self.pairs.items()
-        ]
-        return np.array(rows, np.float64).reshape(len(rows), self.head.n)
 
     @cached_property
     def correlations(self) -> Doubles:
         """(L, S) rank correlation of each label of two values with each score."""
         scores = [standard(ranked(source.values[:, 0])) for source in self.scores.values()]
-        labels = [standard(row) for row in self._codes]
+        texts = ((self.head.text[name], pair[1]) for name, (pair, _) in self.pairs.items())
+        labels = [standard(np.where(text == "", np.nan, text == positive)) for text, positive in texts]
         standardized = [np.reshape(rows, (len(rows), self.head.n)) for rows in (labels, scores)]
         return np.asarray(np.clip(standardized[0] @ standardized[1].T / max(1, self.head.n), -0.999, 0.999))
 
@@ -154,11 +142,9 @@ class Facts:
     def larger_of(self, score: str) -> bool:
         """Tell whether a score is the maximum of another column of fractions and its complement."""
         values = self.scores[score].values[:, 0]
-        fractions = [
-            source.values[:, 0]
-            for name, source in self.scores.items()
-            if name != score and 0 <= source.span[0] < HALF and source.span[1] <= 1
-        ]
+        rivals = [source for name, source in self.scores.items() if name != score]
+        sources = [source for source in rivals if 0 <= source.span[0] < HALF and source.span[1] <= 1]
+        fractions = [source.values[:, 0] for source in sources]
         return any(np.abs(values - np.maximum(column, 1 - column)).max() < 1e-3 for column in fractions)
 
     @cached_property
@@ -229,13 +215,11 @@ class Facts:
     def made_of_another(self, source: ScoreColumns, values: frozenset[str]) -> bool:
         """Tell whether a name extends the name of another score, as in p_mean beside p."""
         words = tokens(source.stem)
-        for stem in (
-            stem for stem, is_single in self._stems if is_single != source.many and len(stem) < len(words)
-        ):
+        stems = [stem for stem, is_single in self._stems if is_single != source.many]
+        for stem in (stem for stem in stems if len(stem) < len(words)):
             tail = words[len(stem) :]
-            is_class = (
-                len(tail) == 1 and (tail[0] in CUSTOM or tail[0] in values) and source.stem[-2:-1] != "."
-            )
+            of_class = len(tail) == 1 and (tail[0] in CUSTOM or tail[0] in values)
+            is_class = of_class and source.stem[-2:-1] != "."
             is_made = {*stem} < {*words} and {*words} - {*stem} <= ROLES["made"]
             if stem and not is_class and (is_made or (words[: len(stem)] == stem and not source.many)):
                 return True

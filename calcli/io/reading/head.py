@@ -125,27 +125,19 @@ class ScoreColumns:
     def are_margins(self) -> bool:
         """Whether all rows have the same sum without being distributions."""
         low, high = self.span
-        if (
-            not np.isfinite(self.values).all()
-            or len(self.values) < 2
-            or max(-low, high) > 1e6
-            or not np.ptp(self.values, axis=0).any()
-        ):
+        if not np.isfinite(self.values).all() or len(self.values) < 2 or max(-low, high) > 1e6:
             return False
-        sums = self.values.sum(axis=1)
+        sums, varies = self.values.sum(axis=1), np.ptp(self.values, axis=0).any()
         varied = 1e-3 * max(1, float(self.values.std(axis=0).max()))
         centred = self.values.shape[1] > 2 and abs(sums[0]) <= 1e-3
-        return (
-            (low < 0 or high > 1) and not centred and abs(sums[0] - 100) > 1 and bool(np.ptp(sums) < varied)
-        )
+        equal = varies and np.ptp(sums) < varied
+        return bool((low < 0 or high > 1) and not centred and abs(sums[0] - 100) > 1 and equal)
 
     @property
     def may_be_indicators(self) -> bool:
         """Whether the numbers 0 and 1 that name the classes by rank may rather be indicators."""
-        called_labels = self.form == "ranked" and all(
-            column.casefold().startswith(("label", "class")) for column in self.ranks
-        )
-        return called_labels and len(self.ranks) == 2 and {*self.classes} <= {"0", "1"}
+        called_labels = [name for name in self.ranks if name.casefold().startswith(("label", "class"))]
+        return len(called_labels) == len(self.ranks) == 2 and {*self.classes} <= {"0", "1"}
 
     @cached_property
     def span(self) -> tuple[float, float]:
@@ -256,9 +248,8 @@ class Head:
     def labels(self) -> list[str]:
         """The columns that may be labels or predictions: few values, and not one of many similar columns."""
         similar = {name for group in self._groups.values() if len(group) >= LARGE for name in group.values()}
-        few = {
-            name for name, values in self.values.items() if len(values) < max(3, self.n) or self.n < FEW
-        } - similar
+        limit = max(3, self.n) if self.n >= FEW else np.inf
+        few = {name for name, values in self.values.items() if len(values) < limit} - similar
         called_labels = {name for name in self.values if may_be_label(name)}
         likely = (few | called_labels) - self._indicators
         return [name for name, values in self.values.items() if values and name in likely]
@@ -419,9 +410,11 @@ class Head:
 
     def _scores_by_rank(self, families: Sequence[ScoreColumns]) -> Iterator[ScoreColumns]:
         """Yield scores that have the names of their classes beside them, as scores of all classes."""
+        several = [family for family in families if family.many]
         with np.errstate(invalid="ignore"):
-            whole = [it.values.dtype.kind in "Oiu" or (it.values % 1 == 0).all() for it in families]
-        class_names = [family for family, named in zip(families, whole, strict=True) if family.many and named]
+            class_names = [
+                it for it in several if it.values.dtype.kind in "Oiu" or (it.values % 1 == 0).all()
+            ]
         numbers = [family for family in families if family.values.dtype.kind == "f"]
         pairs = product(class_names[:MANY], numbers[:MANY])
         for names, scores in ((a, b) for a, b in pairs if a is not b and a.values.shape == b.values.shape):

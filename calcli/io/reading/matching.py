@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from string import ascii_uppercase
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,26 +21,6 @@ from calcli.io.words import (
     plain_text,
     tokens,
 )
-
-How = Literal[
-    "names",
-    "abbreviated",
-    "custom",
-    "places",
-    "encoder",
-    "numbers",
-    "sorted",
-    "ordered",
-    "letters",
-    "assigned",
-]
-ORDERS = {  # the weight of each way to match
-    "abbreviated": "classes abbreviated",
-    "custom": "classes by custom",
-    "ordered": "classes by number",
-    "letters": "classes by custom",
-    "assigned": "classes by values",
-}
 
 
 class Matched(NamedTuple):
@@ -59,7 +39,7 @@ class Matched(NamedTuple):
     """
 
     y: NDArray[np.intp]
-    how: How = "names"
+    how: str = "names"
     names: tuple[str, ...] = ()
     number: Mapping[str, int] = {}
     rest: int = -1
@@ -151,12 +131,12 @@ def best_order(scores: Doubles, text: NDArray[np.object_]) -> list[str]:
     return order
 
 
-def orders(head: Head, source: ScoreColumns) -> dict[How, list[int]]:
+def orders(head: Head, source: ScoreColumns) -> dict[str, list[int]]:
     """Return the orders in which labels may count the classes: the places of those that are 0, 1, ..."""
     classes = source.plain
     if source.form == "lists" or source.given:
         return {"places": list(range(len(classes)))}
-    by_way: dict[How, list[int]] = {}
+    by_way: dict[str, list[int]] = {}
     natural = natural_order(classes)
     ordered = source.form != "ranked" and not set(source.columns) & head.unordered
     if ordered or natural != [*range(len(classes))] or differ_in_numbers(classes):
@@ -177,7 +157,7 @@ def _matched(
     head: Head,
     label: str,
     number: Mapping[str, int],
-    how: How = "names",
+    how: str = "names",
     names: tuple[str, ...] = (),
     of_others: int = -1,
 ) -> Matched:

@@ -31,7 +31,7 @@ from calcli.io.tables.labels import Labels, is_missing
 from calcli.io.tables.source import HeldScores, LazyColumns, Source, StoredScores
 from calcli.io.tables.table import Table, holds_of
 from calcli.io.tables.values import column_values, distinct_texts
-from calcli.io.words import MISSING_NAMES, TRUTH, is_called, is_identifier, named, natural_order
+from calcli.io.words import MISSING_NAMES, TRUTH, is_called, is_identifier, label_names, natural_order
 
 SCALES = (5, 10, 100)  # of grades; a message offers the smallest that fits
 MOST_CLASSES = 100  # more distinct labels are texts, and predictions right if they are equal
@@ -113,9 +113,7 @@ def graded_names(table: Table) -> list[str]:
 def _label(table: Table, names: Sequence[str], options: ReadOptions) -> str | None:
     if options.label_column is not None:
         return options.label_column if options.label_column in table.schema.names else None
-    truths = [name for name in names if named("truth", name) and not is_identifier(name)]
-    labels = [name for name in names if named("label", name) and not is_identifier(name)]
-    return next(iter(truths + labels), None)
+    return next(iter(label_names(name for name in names if not is_identifier(name))), None)
 
 
 def _shares(table: Table, name: str, label: str) -> bool:
@@ -404,20 +402,18 @@ def questions_of(
     names = [name for name in table.schema.names if is_called("question", name)]
     if options.key is not None:
         names = [name for name in table.schema.names if name == options.key]
-    best: tuple[int, str, Array] | None = None
-    for name in names:
-        questions = distinct_texts(table, name)[mask].astype(str)
-        count = len(np.unique(questions))
-        if best is None or count > best[0]:
-            best = count, name, questions
-    if best is None or best[0] == 1:
+    questions = {name: distinct_texts(table, name)[mask].astype(str) for name in names}
+    counts = {name: len(np.unique(texts)) for name, texts in questions.items()}
+    identity = max(counts, key=counts.__getitem__, default="")
+    if (count := counts.get(identity, 1)) == 1:
         return *plain, "", ""
-    count, identity, values = best
     if count == n:
         return *plain, identity, ""
     if options.weights is not None:
         return *plain, "", ""
-    _, starts, index, times = np.unique(values, return_index=True, return_inverse=True, return_counts=True)
+    _, starts, index, times = np.unique(
+        questions[identity], return_index=True, return_inverse=True, return_counts=True
+    )
     order = np.argsort(np.argsort(starts))
     least = "" if (times == times[0]).all() else f"{times.min():,} to "
     epochs = f"{least}{times.max():,} epochs"

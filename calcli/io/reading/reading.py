@@ -125,17 +125,14 @@ def _chosen_source(
     if packed_scores and c.label and packed_scores.layout is LISTS and packed_scores.classes:
         refuse_absent_options(table, c.source.columns[0], c.label)
     censored = censoring(head, c.label) if c.label and options.label_column is None else ""
-    source = _answers(view, c, options) if _has_answers(c, options) else _source(view, c, options, names)
+    is_answers = c.what in ("answer", "right") and (c.label or options.confidence is not None)
+    source = _answers(view, c, options) if is_answers else _source(view, c, options, names)
     return replace(
         source,
         doubts=(*choice.notes, *([censored] if censored else [])),
         considered=choice.struck,
         repeats=repeats(head, c.source.columns, tuple(columns - {*c.source.columns})) if labelled else (),
     )
-
-
-def _has_answers(c: Candidate, options: ReadOptions) -> bool:
-    return c.what in ("answer", "right") and bool(c.label or options.confidence is not None)
 
 
 def _view(table: Table, packed: Mapping[str, Unpacked], names: Collection[str | None]) -> Table:

@@ -15,10 +15,10 @@ from calcli.io.options import ReadOptions
 from calcli.io.reading.candidate import SHOWN, Candidate, What, worth
 from calcli.io.reading.facts import HALF, ROUNDING, Facts, deviations, gain, ranks
 from calcli.io.reading.head import FEW, ScoreColumns
-from calcli.io.reading.matching import ORDERS, Matched, matches
+from calcli.io.reading.matching import Matched, matches
 from calcli.io.reading.names import class_evidence, label_evidence, score_evidence
 from calcli.io.reading.scales import FEW_CLASSES, Kinds, kinds_of_many, kinds_of_one, may_be_scores
-from calcli.io.reading.weights import WEIGHTS
+from calcli.io.reading.weights import ORDERS, WEIGHTS
 from calcli.io.tables.labels import number_of
 from calcli.io.words import (
     CUSTOM,
@@ -333,8 +333,8 @@ def _is_expected(c: Candidate) -> bool:
 def _pairs(facts: Facts, options: ReadOptions) -> Iterator[tuple[str, str, Parts]]:
     """Yield labels and answers that may belong to them, with what their names say."""
     head, spoken = facts.head, ROLES["answer"] | ROLES["prediction"] | {"truth", "target"}
-    others = [name for name in head.text if name not in head.labels and {*tokens(name)} & spoken]
-    every = [*head.labels, *others]
+    spoken_names = [name for name in head.text if name not in head.labels and {*tokens(name)} & spoken]
+    every = [*head.labels, *spoken_names]
     answers = [name for name in every if is_called("judge", name) or not is_grade(name, head.values[name])]
     index = ROLES["prediction"] | {"index"}
     answers = [name for name in answers if not is_identifier(name) or {*tokens(name)} & index]
@@ -582,7 +582,7 @@ def _doubt_form(c: Candidate) -> None:
     if c.head.columns[c.label].dtype.kind != "O":
         numbers = [name if (number := number_of(name)) is None else str(number) for name in source.plain]
         same = [name for k, name in enumerate(source.classes) if numbers.count(numbers[k]) > 1]
-        if len(same) > 1:
+        if len({*same}) > 1:
             c.doubt("names of one number", same=" and ".join(same))
     sums = np.nan_to_num(source.values.sum(axis=1), nan=1.0)
     furthest = float(sums[np.abs(sums - 1).argmax()]) if len(sums) else 1.0

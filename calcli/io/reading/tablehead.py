@@ -89,8 +89,8 @@ def _is_other(kind: Any) -> bool:
 def _fields(packed: Iterable[Unpacked]) -> dict[str, tuple[str, ...]]:
     """Return the fields of objects, each of which is a column."""
     fields = {}
-    for owner, made in ((it.owner, it.made) for it in packed if it.owner):
-        names = [member.name for member in made if member.name.startswith(f"{owner}.")]
+    for owner, columns in ((it.owner, it.made) for it in packed if it.owner):
+        names = [member.name for member in columns if member.name.startswith(f"{owner}.")]
         fields[owner] = tuple(name.removeprefix(f"{owner}.") for name in names)
     return fields
 

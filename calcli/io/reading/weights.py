@@ -53,5 +53,7 @@ _TABLES = tomllib.loads(files("calcli.io.reading").joinpath("evidence.toml").rea
 WEIGHTS = {name: Weight(*fields) for name, fields in _TABLES["weights"].items()}
 DOUBTS = {name: Doubt(*fields) for name, fields in _TABLES["doubts"].items()}
 QUESTIONS: dict[str, str] = _TABLES["questions"]
+ORDERS: dict[str, str] = _TABLES["orders"]
+SETTLES: dict[str, str] = _TABLES["settles"]
 MARGIN = 3.0  # with this lead over all readings with other numbers, no remark is needed
 REMARK = 1.0  # with this lead, the data are read with a remark; with less, the user is asked

@@ -7,6 +7,7 @@ import os
 import sys
 import tomllib
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, get_args
 
@@ -232,20 +233,15 @@ def _refuse_unknown(table: Mapping[str, Any], keys: tuple[str, ...]) -> None:
 
 def is_report(path: str) -> bool:
     """Tell whether a baseline is a report: by the ending of its name, on standard input by how it begins."""
-    if path != "-":
-        return path.endswith(".json") and not _holds_rows(path)
-    start: bytes = sys.stdin.buffer.peek(START)  # type: ignore[union-attr]
-    return b'"calcli.report/' in start[:START]
-
-
-def _holds_rows(path: str) -> bool:
-    """Tell whether a JSON file holds predictions: a list, or columns with data."""
-    try:
-        with path_of(path).open("rb") as file:
-            start = file.read(START).lstrip()
-    except OSError:
+    start = b""
+    if path == "-":
+        start = sys.stdin.buffer.peek(START)  # type: ignore[union-attr]
+        return b'"calcli.report/' in start[:START]
+    if not path.endswith(".json"):
         return False
-    return start.startswith(b"[") or b'"columns"' in start
+    with suppress(OSError), path_of(path).open("rb") as file:
+        start = file.read(START).lstrip()
+    return not (start.startswith(b"[") or b'"columns"' in start)  # which are predictions
 
 
 def read_report(path: str | Path) -> StoredReport:

@@ -26,6 +26,7 @@ from calcli.io.places.archives import SAID, naming_faults, stored_content
 from calcli.io.places.heads import held_array
 from calcli.io.places.outputs import atomic_path
 from calcli.io.places.paths import path_of
+from calcli.io.saved.calibrators import check_version
 
 ENDING = ".calcli"
 SCHEMA = "calcli.state/2"
@@ -71,6 +72,7 @@ def load_state(path: str | Path) -> State:
 
 def to_bytes(state: State) -> bytes:
     """Return a state as a file holds it."""
+    groups = state.body.sums
     head = {
         "schema": SCHEMA,
         "calcli": __version__,
@@ -78,7 +80,14 @@ def to_bytes(state: State) -> bytes:
         "facts": asdict(state.facts),
         "parts": [asdict(part) | {"name": _without_root(part.name)} for part in state.parts],
         "bins": list(state.bins),
-        "deals": None if state.body.sums is None else _told(state.body.sums),
+        "deals": groups
+        and {
+            "rows": groups.rows,
+            "statistics": {
+                name: {"infinite_weight": statistic.infinite_weight, "first": statistic.first}
+                for name, statistic in groups.statistics.items()
+            },
+        },
         "cells": [*state.body.cells],
         "below": None if state.body.sample is None else state.body.sample.below,
         "slices": {column: [*states] for column, states in state.slices.items()},
@@ -122,7 +131,7 @@ def from_bytes(data: bytes | memoryview, name: str = "state") -> State:
     with naming_faults(f"{name} is damaged, or not a state ({SAID}); {EXPECTED}"):
         with zipfile.ZipFile(io.BytesIO(data)) as file:
             head = json.loads(file.read(HEAD))
-            _require_version(head, name)
+            check_version(head, name, "state", SCHEMA)
             if any(info.compress_type != zipfile.ZIP_STORED for info in file.infolist()):
                 raise ValueError("it is compressed")  # and may hold more than memory
             stored = {info.filename: stored_content(data, info) for info in file.infolist()}
@@ -146,35 +155,11 @@ def from_bytes(data: bytes | memoryview, name: str = "state") -> State:
         return replace(_state(head, arrays), slices=slices)
 
 
-def _require_version(head: Any, name: str) -> None:
-    schema = head["schema"]
-    if schema == SCHEMA:
-        return
-    kind, _, version = str(schema).rpartition("/")
-    if kind == SCHEMA.rpartition("/")[0] and version.isdigit():
-        raise InputError(
-            f"{name} is written in version {version} of the format by calcli {head.get('calcli')}; this is "
-            f"calcli {__version__}, which reads version {SCHEMA.rpartition('/')[2]}; make it again from the "
-            "predictions"
-        )
-    raise ValueError(f"schema {schema!r}")
-
-
 def _narrow(array: Array) -> Array:
     """Return integers of 0 or more in the smallest type that holds them."""
     if array.dtype.kind not in "iu" or array.dtype == np.uint64 or not array.size or array.min() < 0:
         return array
     return array.astype(np.min_scalar_type(array.max()), copy=False)
-
-
-def _told(groups: RandomGroups) -> dict[str, Any]:
-    return {
-        "rows": groups.rows,
-        "statistics": {
-            name: {"infinite_weight": statistic.infinite_weight, "first": statistic.first}
-            for name, statistic in groups.statistics.items()
-        },
-    }
 
 
 def _arrays(state: State) -> Iterator[tuple[str, Array]]:

@@ -16,7 +16,6 @@ from calcli.core.language.errors import InputError, UsageError
 from calcli.io.messages import Place, Question, type_in_words
 from calcli.io.options import ReadOptions
 from calcli.io.places.heads import Header, native
-from calcli.io.places.paths import AnyPath
 from calcli.io.tables.labels import Labels, join_labels, labels_from_array, one_hot
 from calcli.io.tables.source import (
     Contents,
@@ -37,11 +36,6 @@ COLUMN_BYTES = 1 << 24  # read at once from a file that stores column after colu
 SAMPLE = "axis0"  # the column that says which sample a place is of
 CLASS_NAMES = ("classes", "class_names")
 NOTE = "recalibrated by "  # before the mark, in the comment of an archive
-
-
-def opened_file(path: AnyPath) -> AbstractContextManager[IO[bytes]]:
-    """Open a file that is an array, or has one in it as it is."""
-    return path.open("rb")
 
 
 @dataclass(frozen=True)
@@ -90,7 +84,7 @@ class StoredArray:
         by_column = header.fortran_order and len(header.shape) > 1
         scattered = axis < len(header.shape) - 1 or (by_column and (len(header.shape) > 2 or self.packed))
         if scattered or self.opened is None:
-            return HeldScores(classes_last(self.load(), axis).reshape(shape))
+            return HeldScores(np.moveaxis(self.load(), axis, -1).reshape(shape))
         return ArrayBlocks(self, self.opened, shape)
 
 
@@ -189,11 +183,6 @@ def class_axis(
             lambda offers, command: question + "; ".join(map(command, offers)),
         )
     return fitting[0] if fitting else axes - 1
-
-
-def classes_last(scores: Array, axis: int) -> Array:
-    """Return scores with the axis of the classes last."""
-    return np.moveaxis(scores, axis, -1)
 
 
 def places_note(shape: tuple[int, ...], axis: int) -> tuple[str, ...]:

@@ -193,12 +193,7 @@ def _beside(
 
 
 def _rows_from(values: Any, start: int, rows: int) -> Any:
-    return pa.repeat(values, rows) if isinstance(values, str) else one_chunk(values.slice(start, rows))
-
-
-def one_chunk(values: Any) -> Any:
-    """Return a pyarrow.ChunkedArray as a pyarrow.Array."""
-    return pa.concat_arrays(values.chunks) if values.num_chunks else pa.array([], values.type)
+    return pa.repeat(values, rows) if isinstance(values, str) else values.slice(start, rows).combine_chunks()
 
 
 def kept(table: Table, mask: NDArray[np.bool_]) -> Table:

@@ -13,11 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from calcli.io.tables.table import Derived, Row, Table, derived, in_memory, is_held
+from calcli.io.words import NULLS
 
-NULLS = (  # what is missing among numbers
-    *("", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN"),
-    *("N/A", "NA", "NULL", "NaN", "n/a", "nan", "null"),
-)
 TRUE, FALSE = "(1|True|TRUE|true)", "(0|False|FALSE|false)"
 MISSING, TRUTH = f"^({'|'.join(map(re.escape, NULLS))})$", f"^({TRUE}|{FALSE})$"
 BLANKS = " \t"
@@ -41,8 +38,8 @@ def with_types(text: Table) -> Table:
         chunks = []
         for name, kind in kinds.items():
             pairs = ((batch.column(name), parsed[name]) for batch, parsed in seen)
-            parts = [part if part.type == kind else _values(kind, column) for column, part in pairs]
-            chunks.append(pa.chunked_array(parts, kind))
+            typed_columns = [part if part.type == kind else _values(kind, column) for column, part in pairs]
+            chunks.append(pa.chunked_array(typed_columns, kind))
         return replace(in_memory(text.place.name, pa.table(chunks, text.columns)), text=text)
     typed = {name: [Derived(name, kind, partial(_values, kind))] for name, kind in kinds.items()}
     return replace(derived(text, typed), text=text)

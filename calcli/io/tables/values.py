@@ -26,7 +26,8 @@ from calcli.io.tables.labels import (
     labels_from_array,
 )
 from calcli.io.tables.table import Table, decoded, holds_of, numbers, of_joined_type
-from calcli.io.tables.text import NULLS, has_codes
+from calcli.io.tables.text import has_codes
+from calcli.io.words import NULLS
 
 SEVERAL = "where several classes may be true at once, evaluate each class by itself"
 LONG, MOST_BYTES = 1000, 1 << 29  # characters of a name, and of all rows if each were as long as the longest
@@ -53,13 +54,9 @@ def column_values(table: Table, name: str) -> Array:
     if holds in ("float", "integer"):
         return exact_numbers(table.batches([name]))
     column = table.column(name)
-    if holds == "text":
-        return _texts_of(table, name, column.to_pylist())
-    return column.to_numpy()
-
-
-def _texts_of(table: Table, name: str, texts: Sequence[str | None]) -> Array:
-    values = [value or "" for value in texts]
+    if holds != "text":
+        return column.to_numpy()
+    values = [value or "" for value in column.to_pylist()]
     longest = max(map(len, values), default=0)
     if longest > LONG and 4 * longest * len(values) > MOST_BYTES:
         raise InputError(
@@ -90,7 +87,7 @@ def distinct_texts(table: Table, name: str) -> Array:
     """
     if table.text and has_codes(table, name):
         values = column_values(table.text, name)
-        return np.where(np.isin(values, list(NULLS)), "", values)
+        return np.where(np.isin(values, NULLS), "", values)
     for batch in table.batches([name]):
         floating = pa.types.is_floating(decoded(batch.column(0).type))
         if floating and are_rounded(numbers(batch, by_row=False)[:, 0]):
