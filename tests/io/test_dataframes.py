@@ -20,7 +20,7 @@ from calcli.io.read import read
 from tests.io.samples import scores_of
 
 ROWS = 200
-WRITTEN = ("dta", "xlsx", "ods", "orc")
+WRITTEN = ("dta", "xlsx", "ods", *(["orc"] if pa.__version__ >= "20" else []))
 
 
 def rows() -> pd.DataFrame:

@@ -9,6 +9,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from calcli.io import formats
@@ -19,7 +20,7 @@ from calcli.works.simulation import Simulation
 from tests.io.samples import random_probs, refused, scores_of
 
 PROBS, LABELS = random_probs()
-READ_ONLY = {".eval", ".sas7bdat", ".xpt"}
+READ_ONLY = {".eval", ".sas7bdat", ".xpt"} | ({".orc"} if pa.__version__ < "20" else set())
 WRITTEN = [end for end in formats.BY_ENDING if end not in READ_ONLY]
 ENDINGS = [*WRITTEN, *(f"{end}.gz" for end, form in formats.BY_ENDING.items() if form.text)]
 

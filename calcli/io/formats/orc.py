@@ -6,14 +6,18 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any, BinaryIO
 
+import pyarrow as pa
 from pyarrow import orc
 
+from calcli.core.language.errors import InputError
 from calcli.io.formats.arrow import BatchWriter
 from calcli.io.formats.writer import Frame, Writer
 from calcli.io.messages import Place
 from calcli.io.places.faults import arrow_errors, readable, sound
 from calcli.io.places.paths import AnyPath, on_disk
 from calcli.io.tables.table import Table
+
+LEAST_PYARROW = 20  # versions before end the process at damaged files
 
 
 def open_file(path: AnyPath, name: str) -> Table:
@@ -22,8 +26,10 @@ def open_file(path: AnyPath, name: str) -> Table:
     Raises
     ------
     InputError
-        If it is not one, or is truncated.
+        If it is not one, or is truncated, or pyarrow is too old.
     """
+    if int(pa.__version__.partition(".")[0]) < LEAST_PYARROW:
+        raise InputError(f"{name}: ORC files need pyarrow {LEAST_PYARROW} or newer; pip install -U pyarrow")
     local = str(on_disk(path))
     with arrow_errors(name, "ORC file"):
         file = orc.ORCFile(local)
