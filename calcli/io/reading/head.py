@@ -247,7 +247,7 @@ class Head:
     @cached_property
     def labels(self) -> list[str]:
         """The columns that may be labels or predictions: few values, and not one of many similar columns."""
-        similar = {name for group in self._groups.values() if len(group) >= LARGE for name in group.values()}
+        similar = {name for key, group in self._groups.items() for name in _similar(group.values(), any(key))}
         limit = max(3, self.n) if self.n >= FEW else np.inf
         few = {name for name, values in self.values.items() if len(values) < limit} - similar
         called_labels = {name for name in self.values if may_be_label(name)}
@@ -300,7 +300,7 @@ class Head:
         lists = [ScoreColumns((name,), values, name) for name, values in self.lists.items()]
         yield from self._scores_by_rank(numbered + lists)
         yield from (self.single(name) for name, values in self.lists.items() if values.dtype.kind != "O")
-        large = {name for columns, _ in families for name in columns if len(columns) >= LARGE}
+        large = {name for (columns, _), stem in families.items() for name in _similar(columns, bool(stem))}
         yield from self._distributions({frozenset(columns) for columns, _ in families})
         yield from (self.single(name) for name in self.numeric if name not in large)
 
@@ -500,3 +500,9 @@ def head_of_arrays(
     class_names = tuple(classes or ())
     names = {key: class_names for key, values in lists.items() if len(class_names) == values.shape[1]}
     return Head(name, columns, lists, classes=names, words=frozenset(map(plain_text, words)), of_arrays=True)
+
+
+def _similar(names: Iterable[str], has_stem: bool) -> list[str]:
+    """Return the names of many columns that are alike: by a common stem, or as they are numbers."""
+    alike = [name for name in names if has_stem or name.isdigit()]
+    return alike if len(alike) >= LARGE else []

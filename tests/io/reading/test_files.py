@@ -351,3 +351,20 @@ def test_an_object_of_scores_within_an_object_as_text_is_read(tmp_path):
     found = read(tmp_path / "t.csv")
     assert found.classes == tuple(NAMES)
     np.testing.assert_allclose(loss(scores_of(found), np.asarray(found.labels)), loss(p, y))
+
+
+@pytest.mark.parametrize("form", ["{}", "f_{}", "{}_mean"])
+@pytest.mark.parametrize("numbered", [False, True])
+def test_a_label_and_a_score_are_found_beside_many_features(numbered, form, tmp_path):
+    rng = np.random.default_rng(6)
+    score = rng.random(300)
+    words = [a + b for a in ("age", "bmi", "dose", "income", "zone") for b in "abcdefghijklmn"]
+    names = [form.format(place if numbered else word) for place, word in enumerate(words)]
+    features = {
+        name: rng.integers(0, 2, 300) if n % 3 else rng.normal(size=300) for n, name in enumerate(names)
+    }
+    outcome = {"Actual_Churn": (rng.random(300) < score).astype(int), "Churn_Probability": score}
+    pd.DataFrame(features | outcome).to_csv(tmp_path / "t.csv", index=False)
+    found = read(tmp_path / "t.csv")
+    assert found.provenance.labels == 'column "Actual_Churn"'
+    np.testing.assert_allclose(scores_of(found)[:, 1], score)
