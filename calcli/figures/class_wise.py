@@ -49,12 +49,12 @@ def _of(evaluation: Evaluation) -> ClassReliability:
 
 def caption(results: Mapping[str, ClassReliability]) -> str:
     """Describe the figure."""
-    result_ = next(iter(results.values()))
+    diagram = next(iter(results.values()))
     text = (
-        f"For each class, observed frequency against predicted probability in {len(result_.edges) - 1} "
+        f"For each class, observed frequency against predicted probability in {len(diagram.edges) - 1} "
         "equal-width bins; the number beside its name is its ECE, which is above 0 by chance alone. "
     )
-    if len(result_.classes) <= SMALL_MULTIPLES:
+    if len(diagram.classes) <= SMALL_MULTIPLES:
         return text + f"Bins of fewer than {FEW_ROWS} rows are faint."
     described = "; ".join(f"{name}: {_counted(result)}" for name, result in results.items())
     return (

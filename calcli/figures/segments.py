@@ -33,7 +33,7 @@ def segments_forest(
         What they are compared by.
     """
     listed = [segment for n, segment in enumerate(segments) if n < MOST or segment.name in flagged]
-    names, scale = (titles([segment_.name for segment_ in listed], LONGEST), 100 if metric == "gap" else 1)
+    names, scale = (titles([segment.name for segment in listed], LONGEST), 100 if metric == "gap" else 1)
     figure = new_figure(1.5 * COLUMN, 0.6 + LINE * len(listed))
     axes = figure.subplots()
     axes.axvline(0, color=MUTED, linewidth=0.9, dashes=(4, 2))

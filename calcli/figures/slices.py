@@ -104,16 +104,16 @@ def forest(results: Mapping[str, Forest]) -> Figure:
     results
         Forests by system name, all of the same metrics; slices are in the order of the first system.
     """
-    leading, *others_ = results.values()
+    leading, *more_systems = results.values()
     every = list(
-        dict.fromkeys([*leading.worst_first, *(name for series in others_ for name in series.slices)])
+        dict.fromkeys([*leading.worst_first, *(name for series in more_systems for name in series.slices)])
     )
     plotted = {name for result in results.values() for name in result.shown(MOST)}
     names = [name for name in every if name in plotted]
     metrics = list(leading.overall)
     systems, (column, slices) = titles(results, 20), _called(names)
     height = 0.4 + len(metrics) * (0.5 + LINE * len(names))
-    figure = new_figure(COLUMN + 0.6 + PANEL * len(others_), height)
+    figure = new_figure(COLUMN + 0.6 + PANEL * len(more_systems), height)
     grid = figure.subplots(len(metrics), len(results), sharex="row", sharey=True, squeeze=False)
     for row, metric in zip(grid, metrics, strict=True):
         for axes, (system, result) in zip(row, results.items(), strict=True):
@@ -130,7 +130,7 @@ def forest(results: Mapping[str, Forest]) -> Figure:
             axes.xaxis.set_major_locator(MaxNLocator(6))
             if metric == metrics[0]:
                 axes.set_title(systems[system], loc="left")  # beside long names of slices
-    rows = {name: count for result in [*others_[::-1], leading] for name, count in result.rows.items()}
+    rows = {name: count for result in [*more_systems[::-1], leading] for name, count in result.rows.items()}
     labels = [f"{slices[name]} ({rows[name]:,})" for name in names]
     for axes in grid[:, 0]:
         axes.set_yticks(range(len(names)), labels, fontsize=6.8)
@@ -141,7 +141,7 @@ def forest(results: Mapping[str, Forest]) -> Figure:
     if len(every) > MOST:
         figure.supxlabel(f"{_which(leading)}", fontsize=7)
     key = _key(list(leading.overall.values()))
-    figure.legend(handles=key, loc="outside upper center", ncols=4 if others_ or len(key) < 4 else 2)
+    figure.legend(handles=key, loc="outside upper center", ncols=4 if more_systems or len(key) < 4 else 2)
     return figure
 
 

@@ -227,10 +227,10 @@ def understand(source: Source, name: str, options: ReadOptions) -> Predictions:
         proxy=source.proxy,
     )
     if (unlabelled := source.unlabelled) is not None:
-        labels_ = np.zeros(unlabelled.scores.shape[0], np.int64)
+        no_labels = np.zeros(unlabelled.scores.shape[0], np.int64)
         scores, columns = checked(unlabelled), unlabelled.columns
-        rows_ = replace(understood, scores=scores, labels=labels_, proxy=None, columns=columns)
-        understood = replace(understood, unlabelled=rows_)
+        without_labels = replace(understood, scores=scores, labels=no_labels, proxy=None, columns=columns)
+        understood = replace(understood, unlabelled=without_labels)
     return understood if options.against_rest is None else against_rest(understood, options.against_rest)
 
 

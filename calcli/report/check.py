@@ -279,7 +279,7 @@ def verdict_sentence(file: Checked) -> str:
         return f"Could not be judged: {file.fault}."
     decided = [outcome for outcome in file.outcomes if outcome.status != "undecided"]
     counts = Counter(outcome.result for outcome in decided)
-    clauses = [f"{counts[outcome_]} {word}" for outcome_, word in WORDS.items() if counts[outcome_]]
+    clauses = [f"{counts[status]} {word}" for status, word in WORDS.items() if counts[status]]
     undecided = Counter(outcome.result for outcome in file.outcomes if outcome.status == "undecided")
     clauses += [f"{undecided[result]} undecided{note}" for result, note in OPEN.items() if undecided[result]]
     return f"{counted(len(file.outcomes), 'rule')}: {', '.join(clauses)}."

@@ -52,7 +52,7 @@ from calcli.report.files import sha256, system_names
 from calcli.report.findings import FIRST, Result, backwards_table
 from calcli.report.markdown import markdown_text
 from calcli.report.objects import CLASS, INPUT, BinsObject, EstimateObject, EvaluationObject, ResultObject
-from calcli.report.operating import operating_table, point_objects, without_points
+from calcli.report.operating import operating_table, point_objects
 from calcli.report.overview import (
     MANY,
     Unread,
@@ -549,7 +549,7 @@ def _threshold(costs: str, metrics: Mapping[str, Estimate]) -> float | None:
 
 
 def _scores(result: Result) -> TextTable:
-    estimates = of_section(without_points(result.metrics, result), "scores")
+    estimates = of_section(result.listed, "scores")
     notes = [result.verdict.sentence] if result.verdict else []
     if not estimates:
         return TextTable(CONFIDENCE, notes=tuple(notes))

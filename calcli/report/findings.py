@@ -11,6 +11,7 @@ import numpy as np
 
 from calcli.core.estimators.intervals import level_percent
 from calcli.core.evaluating.results import Estimate, Evaluation, Summary
+from calcli.core.evaluating.usual import OPERATING
 from calcli.core.language.expressions import WRONG_RIGHT
 from calcli.core.language.text import apart, counted, number, p_value, percent, some, span
 from calcli.report.estimates import ends, positive_class, tested_p, value
@@ -383,6 +384,22 @@ class Result(Summary):
     def verdict(self) -> Verdict | None:
         """Whether the confidence keeps what it promises; None where nothing is known of it."""
         return verdict(self)
+
+    @cached_property
+    def points(self) -> dict[str, Estimate]:
+        """The estimates at the thresholds that were asked for, which have a table of their own."""
+        thresholds = self.settings.thresholds
+        return {
+            name: estimate
+            for name, estimate in self.metrics.items()
+            if estimate.metric.entry.name in OPERATING
+            and estimate.metric.arguments["threshold"] in thresholds
+        }
+
+    @cached_property
+    def listed(self) -> dict[str, Estimate]:
+        """The estimates that tables of metrics list."""
+        return {name: estimate for name, estimate in self.metrics.items() if name not in self.points}
 
     @cached_property
     def warnings(self) -> tuple[Warning, ...]:

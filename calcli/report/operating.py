@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 
 from calcli.core.estimators.intervals import Interval
@@ -45,23 +45,13 @@ class OperatingPoint:
     avoided: float
 
 
-def without_points(metrics: Mapping[str, Estimate], result: Result) -> dict[str, Estimate]:
-    """Return the estimates that the table of operating points does not show."""
-    return {name: estimate for name, estimate in metrics.items() if not _is_of_point(estimate, result)}
-
-
-def _is_of_point(estimate: Estimate, result: Result) -> bool:
-    threshold = estimate.metric.arguments.get("threshold")
-    return estimate.metric.entry.name in OPERATING and threshold in result.settings.thresholds
-
-
 def operating_points(result: Result) -> Iterator[tuple[OperatingPoint, dict[str, Estimate]]]:
     """Yield each threshold asked for with its estimates, by the name of the metric."""
     for threshold in result.settings.thresholds:
         estimates = {
             estimate.metric.entry.name: estimate
-            for estimate in result.metrics.values()
-            if estimate.metric.arguments.get("threshold") == threshold and _is_of_point(estimate, result)
+            for estimate in result.points.values()
+            if estimate.metric.arguments["threshold"] == threshold
         }
         if {*OPERATING} - estimates.keys() or not result.per_class:  # of a state that does not keep them
             continue

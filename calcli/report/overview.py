@@ -30,7 +30,6 @@ from calcli.report.estimates import (
     without_interval,
 )
 from calcli.report.findings import Result, proxy_sentences
-from calcli.report.operating import without_points
 from calcli.report.recalibration import share_won
 from calcli.report.shown import Column, TextTable, hint
 
@@ -41,9 +40,8 @@ SCORES_OF_TWO = ("log_loss", "brier", "auroc", "average_precision")
 def overview(result: Result) -> list[TextTable]:
     """Return the few tables that answer for one data set, of the metrics asked for or the usual ones."""
     requested = bool(result.settings.metrics)
-    names = result.metrics if requested or result.input.outcomes else usual_metrics([result])
-    metrics = {name: result.metrics[name] for name in names if name in result.metrics}
-    metrics = without_points(metrics, result)
+    names = result.listed if requested or result.input.outcomes else usual_metrics([result])
+    metrics = {name: result.listed[name] for name in names if name in result.listed}
     scores = of_section(metrics, "scores")
     errors = of_section(metrics, "classical") | of_section(metrics, "errors")
     read = TextTable(_read(result), notes=tuple(_verdicts(result)))
@@ -220,7 +218,7 @@ def comparison_tables(results: Sequence[Result], names: Sequence[str]) -> list[T
     names
         Names for them.
     """
-    estimates = [estimate for result in results for estimate in result.metrics.values()]
+    estimates = [estimate for result in results for estimate in result.listed.values()]
     reads = [result.input for result in results]
     every = dict.fromkeys(costs for result in results for costs in result.decisions)
     tables = [
@@ -258,11 +256,11 @@ def _by_metric(
     metrics = {
         metric: None
         for result in results
-        for metric, estimate in result.metrics.items()
+        for metric, estimate in result.listed.items()
         if estimate.metric.entry.family.has_null == errors
     }
     rows = [
-        (name, *(cell(result.metrics[metric]) if metric in result.metrics else NONE for metric in metrics))
+        (name, *(cell(result.listed[metric]) if metric in result.listed else NONE for metric in metrics))
         for name, result in zip(names, results, strict=True)
     ]
     return TextTable(title, (Column("", "left"), *map(Column, metrics)), tuple(rows), tuple(notes))

@@ -132,7 +132,7 @@ def _unnamed(settings: Settings, metrics: Sequence[Measure], names: Collection[s
     idle = []
     for field, argument in NAMED.items():
         defined: Mapping[str, object] = getattr(settings, field)
-        values = {call_.arguments.get(argument) for call in metrics for call_ in (call, _whole(call))}
+        values = {metric.arguments.get(argument) for call in metrics for metric in (call, _whole(call))}
         metric = "weighted_risk:weights" if field == "threshold_weights" else argument
         idle += [
             f"{declared(Settings)[field].option} {name} has no effect: no metric asked for has "

@@ -80,7 +80,7 @@ class State(StatePredictions):
         """Return the state as a file holds it."""
         return to_bytes(self.state)
 
-    def merge(self, *states_: StatePredictions) -> Self:
+    def merge(self, *states: StatePredictions) -> Self:
         """Return the state of these rows and of others.
 
         Few rows, up to 20,000, stand in the order of the names of their parts, then in this one.
@@ -92,10 +92,10 @@ class State(StatePredictions):
         UsageError
             If something else is given.
         """
-        for s in states_:
+        for s in states:
             if not isinstance(s, StatePredictions):
                 raise UsageError(f"merge takes states, not {type(s).__name__}")
-        return self._around(merge([self.state, *(state_.state for state_ in states_)]), "merged states")
+        return self._around(merge([self.state, *(state.state for state in states)]), "merged states")
 
     @classmethod
     def _around(cls, state: states.State, name: str) -> Self:

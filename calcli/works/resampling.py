@@ -124,6 +124,6 @@ def _taken(predictions: Predictions, rows: Positions, labels: Array | None = Non
 
 
 def _sd(values: list[float]) -> float:
-    values_ = np.array(values)
-    values_ = values_[~np.isnan(values_)]
-    return float(values_.std(ddof=1)) if len(values_) > 1 and np.isfinite(values_).all() else float("nan")
+    finite = np.array(values)
+    finite = finite[~np.isnan(finite)]
+    return float(finite.std(ddof=1)) if len(finite) > 1 and np.isfinite(finite).all() else float("nan")

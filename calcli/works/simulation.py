@@ -431,7 +431,9 @@ def _check(system: str, parameters: Mapping[str, Any], spelled: Callable[[str], 
         nearest = nearest_name(system, SYSTEMS)
         raise UsageError(f"unknown system {system!r}{nearest}; there are: {', '.join(SYSTEMS)}")
     for name in parameters:
-        called, takes_ = spelled(name), PARAMETERS.get(system, ())
-        if name not in takes_:
-            takes = f"which takes {', '.join(map(spelled, takes_))}" if takes_ else "which has no parameters"
+        called, allowed = spelled(name), PARAMETERS.get(system, ())
+        if name not in allowed:
+            takes = (
+                f"which takes {', '.join(map(spelled, allowed))}" if allowed else "which has no parameters"
+            )
             raise UsageError(f"{called} is not for {system}, {takes}; leave it out")

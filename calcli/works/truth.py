@@ -187,7 +187,7 @@ def _in_cells(bins: Bins) -> Bins:
     def added(values: Array) -> Doubles:
         return np.bincount(cell, values).astype(np.float64)
 
-    tables = (np.stack([added(values_) for values_ in table]) for table in (bins.score, bins.outcome))
+    tables = (np.stack([added(row) for row in table]) for table in (bins.score, bins.outcome))
     return Bins(added(bins.count).astype(np.int64), added(bins.weight), *tables)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gzip
-import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -307,8 +307,8 @@ def test_scores_in_one_flat_array_are_refused_with_a_command_that_shapes_them(pa
         np.save("labels.npy", labels)
     with pytest.raises(InputError, match="row by row: python -c") as caught:
         read(f"p.np{'z' if packed else 'y'}")
-    (code,) = re.findall('python -c "(.*?)"', str(caught.value))
-    subprocess.run([sys.executable, "-c", code], check=True)
+    command = str(caught.value).partition("python ")[2].partition("; else name")[0]
+    subprocess.run([sys.executable, *shlex.split(command)], check=True)
     predictions = read(f"p_rows.np{'z' if packed else 'y'}")
     np.testing.assert_array_equal(scores_of(predictions), scores)
     np.testing.assert_array_equal(predictions.labels, labels)

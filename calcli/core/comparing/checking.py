@@ -165,7 +165,7 @@ class Against:
                     )
             return Baseline(reference, predictions, paired=False, tost=how.tost)
         systems = reference, predictions
-        by = [name for name in policy.columns if all(may_slice(system_, name) for system_ in systems)]
+        by = [name for name in policy.columns if all(may_slice(rows, name) for rows in systems)]
         columns = {*policy.columns, *([policy.settings.cluster] if policy.settings.cluster else [])}
         paired = pair(as_states(systems, policy.evaluation_settings, how.key, by), how, keep=sorted(columns))
         then, second = paired.systems
@@ -219,7 +219,7 @@ def _differences(
         stored, wanted = _by_name(then[name]), _by_name(current[name])
         texts = [text for metric in metrics for text in (str(metric), *map(str, metric.arguments.values()))]
         names = set(stored) & set(wanted) & {word for text in texts for word in SEPARATORS.split(text)}
-        unlike += [name] * any(stored[name_] != wanted[name_] for name_ in names)
+        unlike += [name] * any(stored[key] != wanted[key] for key in names)
     settings = declared(Settings)
     yield from (f"--{settings[name].key.replace('_', '-')}" for name in unlike)
 

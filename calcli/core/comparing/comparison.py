@@ -80,7 +80,7 @@ def best_of(value: Sequence[float] | Doubles, metric: Measure) -> int:
     if not (ordered and np.isfinite(value).any()):
         why = "has no finite value" if ordered else "has no better direction"
         raise UsageError(f"{metric.text} {why}; choose by another metric, such as log_loss")
-    return int(np.nanargmin([metric.entry.cost(value_) for value_ in value]))
+    return int(np.nanargmin([metric.entry.cost(number) for number in value]))
 
 
 def why_none_is_best(values: Sequence[float], metric: Measure) -> str:

@@ -387,15 +387,17 @@ def periods_of(
         new, firsts = code == start[clusters], [tuple(sums[start == n].tolist()) for n in range(n_periods)]
     pairs = zip(_periods(watch, code, clusters, new, when.names), firsts, strict=True)
     by_value: dict[str | None, list[Period]] = {
-        None: [replace(p, clusters=sums_) for p, sums_ in pairs if p.rows]
+        None: [replace(p, clusters=firsts) for p, firsts in pairs if p.rows]
     }
     if settings.by is not None:
         slices, numbers = slice_numbers(predictions, settings.by)
         joint = np.where(code < 0, -1, numbers[rows] * n_periods + code)
         every = iter(_periods(watch, joint, clusters, new, [*when.names] * len(slices)))
-        slices_ = {part.value: [p for p in islice(every, n_periods) if p.rows] for part in slices}
-        starts = sorted((when.names.index(sums_[0].name), value) for value, sums_ in slices_.items() if sums_)
-        by_value |= {value: slices_[value] for _, value in starts}
+        by_slice = {part.value: [p for p in islice(every, n_periods) if p.rows] for part in slices}
+        starts = sorted(
+            (when.names.index(periods[0].name), value) for value, periods in by_slice.items() if periods
+        )
+        by_value |= {value: by_slice[value] for _, value in starts}
     return by_value
 
 

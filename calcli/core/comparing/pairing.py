@@ -82,8 +82,8 @@ def pair(systems: Sequence[Predictions], how: PairSettings = IN_ORDER, keep: Seq
     if unlabelled and len(unlabelled) == len(systems) and how.paired is not False:
         paired_rows = pair(unlabelled, how, keep).systems
         pairing = pair([replace(system, unlabelled=None) for system in systems], how, keep)
-        systems_ = zip(pairing.systems, paired_rows, strict=True)
-        return replace(pairing, systems=tuple(replace(s, unlabelled=rows) for s, rows in systems_))
+        pairs_of_rows = zip(pairing.systems, paired_rows, strict=True)
+        return replace(pairing, systems=tuple(replace(s, unlabelled=rows) for s, rows in pairs_of_rows))
     if how.paired is False:
         return replace(as_they_are, paired=False)
     try:
@@ -198,8 +198,8 @@ def _matched(systems: Sequence[Predictions], key: str, allow: bool) -> tuple[Pai
     """Return the rows that all systems have, in the order of the baseline, and their keys."""
     keys = [_keys(system, key) for system in systems]
     common = keys[0]
-    for own_ in keys[1:]:
-        common = common[np.isin(common, own_)]  # the order of the baseline
+    for system_keys in keys[1:]:
+        common = common[np.isin(common, system_keys)]  # the order of the baseline
     unmatched = tuple(len(own_keys) - len(common) for own_keys in keys)
     if not len(common):
         raise UnlikeRows(
@@ -511,9 +511,11 @@ def of_groups(groups: Sequence[Sequence[Outcome]], alpha: float) -> tuple[tuple[
 
 
 def _all_few(group: Sequence[Outcome]) -> list[Outcome]:
-    rule_ = group[0].rule
-    column = rule_.part.partition("=")[0]
-    rule = replace(rule_, part=f"{column}={EVERY}", name=rule_.name.removesuffix(f" [{rule_.part}]"))
+    first_rule = group[0].rule
+    column = first_rule.part.partition("=")[0]
+    rule = replace(
+        first_rule, part=f"{column}={EVERY}", name=first_rule.name.removesuffix(f" [{first_rule.part}]")
+    )
     return [replace(group[0], rule=rule, reason=f"no value of {column} has enough rows: {group[0].reason}")]
 
 

@@ -195,11 +195,11 @@ def integrals_of(evaluation: Evaluation, metrics: Sequence[str] = ()) -> dict[st
     calls = {name: estimate.metric for name, estimate in evaluation.estimates.items()}
     requested = [str(metric) for metric in parse_metrics(metrics, evaluation.settings.defaults)] or [*calls]
     integrals = dict[str, IntegralOfRisks]()
-    for name, metric_ in ((name, calls[name]) for name in requested if name in calls):
-        if metric_.entry.name in PLAIN:
-            integrals[name] = PLAIN[metric_.entry.name]
-        elif isinstance(metric_, OfThresholds) and not metric_.normalized:
-            integrals[name] = metric_.integral(evaluation.predictions, evaluation.settings)
+    for name, call in ((name, calls[name]) for name in requested if name in calls):
+        if call.entry.name in PLAIN:
+            integrals[name] = PLAIN[call.entry.name]
+        elif isinstance(call, OfThresholds) and not call.normalized:
+            integrals[name] = call.integral(evaluation.predictions, evaluation.settings)
     return integrals
 
 

@@ -255,9 +255,9 @@ def score_sets(systems: Mapping[str, Mapping[str, Estimate]], *, named: bool = F
     UsageError
         If there is none, or others are asked for.
     """
-    estimates_, *more_systems = systems.values()
-    shared = [expression for expression in estimates_ if all(expression in system for system in more_systems)]
-    names = [name for name in shared if _is_drawn(estimates_[name].metric, errors=named)]
+    leading, *more_systems = systems.values()
+    shared = [expression for expression in leading if all(expression in system for system in more_systems)]
+    names = [name for name in shared if _is_drawn(leading[name].metric, errors=named)]
     if not names or (named and len(names) < len(shared)):
         usual = ", ".join(name for name, metric in METRICS.items() if name == LOSS or _is_normalized(metric))
         unknown = next((name for name in shared if name not in names), "nothing")
@@ -383,8 +383,8 @@ def courses(
     numbered = None not in numbers.values()
     names_of = _named(list(folders), runs=runs)
     by_name: dict[str, list[Course]] = {}
-    for name, estimate_ in every[0].items():
-        if estimate_.metric.entry.direction == "none" or not all(name in estimates for estimates in every):
+    for name, leading in every[0].items():
+        if leading.metric.entry.direction == "none" or not all(name in estimates for estimates in every):
             continue
         for folder, rows in folders.items():
             number = np.array(numbers[folder] if numbered else range(1, len(rows) + 1))
@@ -394,8 +394,8 @@ def courses(
             if not np.isfinite(value).any():
                 continue
             (series, run), ordered = names_of[folder], number[order]
-            best, star = best_of(value, estimate_.metric), _chosen(chosen or {}, folder, ordered)
-            course = Course(estimate_.metric, series, ordered, value, smooth(value), best, star, run)
+            best, star = best_of(value, leading.metric), _chosen(chosen or {}, folder, ordered)
+            course = Course(leading.metric, series, ordered, value, smooth(value), best, star, run)
             by_name.setdefault(name, []).append(course)
             tested = [estimate.if_calibrated for estimate in estimates]
             if p_values and all(tested):
@@ -414,8 +414,8 @@ def _named(folders: Sequence[str], *, runs: bool) -> dict[str, tuple[str, str]]:
     if not runs:
         return {folder: (folder if len(folders) > 1 else "", "") for folder in folders}
     splits = {folder: folder.partition(os.sep) for folder in folders}
-    sets = {path_ for _, _, path_ in splits.values()}
-    return {folder: (path_ if len(sets) > 1 else "", run) for folder, (run, _, path_) in splits.items()}
+    sets = {run_set for _, _, run_set in splits.values()}
+    return {folder: (run_set if len(sets) > 1 else "", run) for folder, (run, _, run_set) in splits.items()}
 
 
 def _chosen(chosen: Mapping[str, int], folder: str, number: Positions) -> int | None:

@@ -39,8 +39,8 @@ class MergedScores(DerivedScores):
 
 def merged(scores: Floats, k: int, kind: Kind) -> Floats:
     """Return (n, 2) scores of the rest, of summed probability, and of one class, from (n, K) scores."""
-    others_ = np.delete(scores, k, axis=1)
-    together = others_.sum(axis=1) if kind == "probs" else np.logaddexp.reduce(others_, axis=1)
+    remaining = np.delete(scores, k, axis=1)
+    together = remaining.sum(axis=1) if kind == "probs" else np.logaddexp.reduce(remaining, axis=1)
     return np.stack([together, scores[:, k]], axis=1)
 
 
@@ -377,15 +377,15 @@ def select_each(predictions: Predictions, numbers: Positions) -> Iterator[Predic
     numbers
         (N,) number of the slice that each row is in.
     """
-    classes, scores_ = predictions.n_classes, predictions.scores
-    size = np.result_type(scores_.dtype, np.float32).itemsize
+    classes, stored = predictions.n_classes, predictions.scores
+    size = np.result_type(stored.dtype, np.float32).itemsize
     for start, last in _fitting(np.bincount(numbers).tolist(), HELD_BYTES // (classes * size)):
         chosen = (numbers >= start) & (numbers < last)
         if last - start == 1:
             yield select(predictions, chosen)
             continue
         slice_of_row = numbers[chosen]
-        gathered_scores = gathered(ChosenScores(scores_, chosen), np.argsort(slice_of_row, kind="stable"))
+        gathered_scores = gathered(ChosenScores(stored, chosen), np.argsort(slice_of_row, kind="stable"))
         sizes = np.bincount(slice_of_row - start)
         for number, stop, rows in zip(range(start, last), np.cumsum(sizes), sizes, strict=True):
             scores = replace(gathered_scores, array=gathered_scores.array[stop - rows : stop])

@@ -86,8 +86,8 @@ class Recalibrated:
     @cached_property
     def losses(self) -> Doubles:
         """(n,) losses of the recalibrated posteriors."""
-        losses_, *repeats = self.losses_of_deals
-        return np.mean([losses_, *repeats], axis=0) if repeats else losses_
+        losses_of_first, *repeats = self.losses_of_deals
+        return np.mean([losses_of_first, *repeats], axis=0) if repeats else losses_of_first
 
     @cached_property
     def losses_of_deals(self) -> tuple[Doubles, ...]:
@@ -306,9 +306,9 @@ class Recalibrations:
                     "training=held-out needs a file of predictions; give it with --calibration-data FILE"
                 )
             require_classes(calibration, self._predictions.classes, self._predictions.provenance.path)
-            rows_ = rows_of(calibration)
-            called = _called(method, rows_, Units.of(len(rows_.labels)))
-            return _Trained(called, self._rows, rows_.take(_spaced(rows_)))
+            calibration_rows = rows_of(calibration)
+            called = _called(method, calibration_rows, Units.of(len(calibration_rows.labels)))
+            return _Trained(called, self._rows, calibration_rows.take(_spaced(calibration_rows)))
         called = _called(method, self._rows, self._units)
         if training == "test":  # of all rows: a map that has not seen one may give it an infinite loss
             return _Trained(called, self._rows, self._rows)

@@ -115,7 +115,7 @@ class Schemas:
         """Return the keys of an object, the required ones, and the groups that occur together."""
         if isinstance(kind, Fields):
             dicts = [self._keys(kind.of, kind.without), *map(self._keys, kind.beside)]
-            together = {name: keys_ for part in dicts for name, keys_ in part["dependentRequired"].items()}
+            together = {name: keys for part in dicts for name, keys in part["dependentRequired"].items()}
             return {
                 "properties": {name: schema for part in dicts for name, schema in part["properties"].items()},
                 "required": [*dict.fromkeys(name for part in dicts for name in part["required"])],

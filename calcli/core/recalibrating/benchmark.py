@@ -224,19 +224,19 @@ def _tried(shared: tuple[Sequence[Task], Settings, int], key: tuple[int, str]) -
 
 def _mean(trials: Sequence[Trial]) -> Trial:
     """Return the mean of a method's trials, each with folds or files of another seed, or a failed one."""
-    head = next((trial_ for trial_ in trials if trial_.fault), trials[0])
+    head = next((run for run in trials if run.fault), trials[0])
     if len(trials) == 1 or head.fault:
         return head
-    values = {name: np.array([trial_.values[name] for trial_ in trials]) for name in head.values}
+    values = {name: np.array([run.values[name] for run in trials]) for name in head.values}
     influences = {
         name: replace(
             influence,
             value=float(values[name].mean()),
-            of_units=np.mean([trial_.influences[name].of_units for trial_ in trials], axis=0),
-            bias=float(np.mean([trial_.influences[name].bias for trial_ in trials])),
+            of_units=np.mean([run.influences[name].of_units for run in trials], axis=0),
+            bias=float(np.mean([run.influences[name].bias for run in trials])),
         )
         for name, influence in head.influences.items()
-        if len({len(trial_.influences[name].of_units) for trial_ in trials}) == 1  # of the same rows
+        if len({len(run.influences[name].of_units) for run in trials}) == 1  # of the same rows
     }
     return replace(
         head,
@@ -244,8 +244,8 @@ def _mean(trials: Sequence[Trial]) -> Trial:
         deviations={
             name: float(numbers.std(ddof=1)) if np.ptp(numbers) else 0.0 for name, numbers in values.items()
         },
-        fit_seconds=sum(trial_.fit_seconds for trial_ in trials),
-        apply_seconds=sum(trial_.apply_seconds for trial_ in trials),
+        fit_seconds=sum(run.fit_seconds for run in trials),
+        apply_seconds=sum(run.apply_seconds for run in trials),
         influences=influences,
     )
 
@@ -350,7 +350,7 @@ def like_best(trials: Sequence[Trial], metric: str, level: float) -> set[str]:
     if not costs or not math.isfinite(min(costs.values())):
         return set()
     best = min(costs, key=lambda method: costs[method])
-    rivals = [method for method, cost_ in costs.items() if method != best and math.isfinite(cost_)]
+    rivals = [method for method, loss in costs.items() if method != best and math.isfinite(loss)]
     p_values = [_p_value(influence_values[best], influence_values[method], target) for method in rivals]
     return {method for method, p in zip(rivals, holm(p_values), strict=True) if p > 1 - level}
 

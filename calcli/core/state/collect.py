@@ -195,8 +195,8 @@ def collect(
     noticed = Facts(facts.worst_row_sum, facts.zeros, facts.ones, facts.tied_rows)
     class_bins = {m: bin_.bins() for m, bin_ in sorted(bins.items())}
     if keys is None:
-        part_ = Part(rows.provenance.path, rows.n_rows, "", row_keys.first)
-        return State(head, (part_,), noticed, class_bins, body, kept=kept_needs)
+        part = Part(rows.provenance.path, rows.n_rows, "", row_keys.first)
+        return State(head, (part,), noticed, class_bins, body, kept=kept_needs)
     if body.sample is not None:
         keys.refuse_shared(body.sample.rows.ids)
     assert body.sums is not None

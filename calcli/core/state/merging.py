@@ -93,7 +93,7 @@ class _Union:
             self._add(state)
             return
         self._few.append(state)
-        if not are_few(sum(state_.n_rows for state_ in self._few), len(state.head.classes)):
+        if not are_few(sum(small.n_rows for small in self._few), len(state.head.classes)):
             self._sum_up()
 
     @property
@@ -122,8 +122,8 @@ class _Union:
         union = self._whole or State(head, (), Facts(), {}, empty)
         union.body.merge(state.body)
         bins = {m: _added(union.bins[m], sums) if union.bins else sums for m, sums in state.bins.items()}
-        facts, parts_ = union.facts.merged(state.facts), union.parts + state.parts
-        self._whole = replace(union, parts=parts_, facts=facts, bins=bins)
+        facts, all_parts = union.facts.merged(state.facts), union.parts + state.parts
+        self._whole = replace(union, parts=all_parts, facts=facts, bins=bins)
         for column, states in state.slices.items():
             unions = self._slices.setdefault(column, {})
             for value, part in states.items():

@@ -320,7 +320,7 @@ def _second(
         return last
     if stated is not None and last == "1":
         return stated[-1]
-    options = " or ".join(f"--positive {shlex.quote(name_)}" for name_ in classes)
+    options = " or ".join(f"--positive {shlex.quote(class_name)}" for class_name in classes)
     raise InputError(
         f"{name} has one score in each row, that of class {last}, but {record.made} "
         f"{listed(classes)}; say which of them that is, with {options}"

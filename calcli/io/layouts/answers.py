@@ -105,21 +105,21 @@ def as_text(values: Array) -> Array:
     return np.char.strip(values.astype(str))
 
 
-def comparable(left_: Array, right: Array) -> tuple[Array, Array]:
+def comparable(answers: Array, right: Array) -> tuple[Array, Array]:
     """Return two columns, the same wherever they say the same.
 
     Text is compared letter by letter; but where it stands beside numbers, a type that was found column by
     column, 01 is 1, and true and false are 1 and 0, if there are no other numbers.
     """
-    numeric = _is_numeric(left_), _is_numeric(right)
+    numeric = _is_numeric(answers), _is_numeric(right)
     if all(numeric):
-        return left_, right
+        return answers, right
     if not any(numeric):
-        return as_text(left_), as_text(right)
-    numbers = left_ if numeric[0] else right
+        return as_text(answers), as_text(right)
+    numbers = answers if numeric[0] else right
     words = {"true": "1", "false": "0"} if np.isin(numbers[~is_missing(numbers)], (0, 1)).all() else {}
-    left_, right = (_in_numbers(values, words) for values in (left_, right))
-    return left_, right
+    answers, right = (_in_numbers(values, words) for values in (answers, right))
+    return answers, right
 
 
 def _in_numbers(values: Array, words: Mapping[str, str]) -> Array:

@@ -61,18 +61,18 @@ def _cases(content: Mapping[str, Any]) -> Any:
 
 
 def _of_records(records: Any) -> list[Row]:
-    record_ = records[0] if isinstance(records, list) and records else None
-    if not isinstance(record_, dict) or not all(isinstance(record, dict) for record in records):
+    record = records[0] if isinstance(records, list) and records else None
+    if not isinstance(record, dict) or not all(isinstance(record, dict) for record in records):
         return []
-    if "doc_id" in record_ and ("filtered_resps" in record_ or "resps" in record_):
+    if "doc_id" in record and ("filtered_resps" in record or "resps" in record):
         return _harness(records)
-    if "testIdx" in record_ or ("vars" in record_ and "success" in record_):
+    if "testIdx" in record or ("vars" in record and "success" in record):
         return _promptfoo(records)
-    if any(isinstance(record_.get(key), list) for key in ("metricsData", "metrics_data")):
+    if any(isinstance(record.get(key), list) for key in ("metricsData", "metrics_data")):
         return list(map(_deepeval, records))
-    if "instance_id" in record_ and isinstance(record_.get("stats"), list):
+    if "instance_id" in record and isinstance(record.get("stats"), list):
         return [_helm(record) for record in records if not record.get("perturbation")]
-    if "custom_id" in record_ and isinstance(record_.get("response"), dict):
+    if "custom_id" in record and isinstance(record.get("response"), dict):
         return _batch(records)
     return []
 
@@ -110,10 +110,10 @@ def _harness(records: Sequence[Mapping[str, Any]]) -> list[Row]:
 def _promptfoo(records: Sequence[Mapping[str, Any]]) -> list[Row]:
     """Return a row for each test; with several providers or prompts a score of each."""
 
-    def system(record_: Mapping[str, Any]) -> str:
-        provider = record_.get("provider")
+    def system(record: Mapping[str, Any]) -> str:
+        provider = record.get("provider")
         called = provider.get("label") or provider.get("id") if isinstance(provider, dict) else provider
-        return f"{called}_{record_.get('promptIdx', 0)}"
+        return f"{called}_{record.get('promptIdx', 0)}"
 
     several, rows = len({system(record) for record in records}) > 1, dict[tuple[str, int], Row]()
     times: dict[tuple[str, str], int] = {}
@@ -156,8 +156,8 @@ def _batch(records: Sequence[Mapping[str, Any]]) -> list[Row]:
     rows, options = [], list[Row]()
     for record in records:
         try:
-            (token_, *_) = record["response"]["body"]["choices"][0]["logprobs"]["content"]
-            top = {str(token["token"]).strip(): token["logprob"] for token in token_["top_logprobs"]}
+            (answer, *_) = record["response"]["body"]["choices"][0]["logprobs"]["content"]
+            top = {str(token["token"]).strip(): token["logprob"] for token in answer["top_logprobs"]}
         except (KeyError, IndexError, TypeError, ValueError):
             return []
         options.append(top)

@@ -87,9 +87,9 @@ def _of_numbers(name: str, values: list[str], plainly: list[str]) -> Unpacked | 
 
 def _are_pairs(values: list[str]) -> bool:
     """Tell whether numbers with a comma may as well be two: of 0 and 1, or percentages that sum to 100."""
-    pairs_ = [value.strip().split(",") for value in values]
-    integers = all(len(pair) == 2 and all(part.lstrip("+").isdigit() for part in pair) for pair in pairs_)
-    return (integers and len({sum(map(int, pair)) for pair in pairs_}) == 1 and len(values) > 1) or all(
+    cells = [value.strip().split(",") for value in values]
+    integers = all(len(cell) == 2 and all(part.lstrip("+").isdigit() for part in cell) for cell in cells)
+    return (integers and len({sum(map(int, cell)) for cell in cells}) == 1 and len(values) > 1) or all(
         value.strip() in ("0,1", "1,0", "0,0", "1,1") for value in values
     )
 

@@ -81,7 +81,7 @@ def packed_columns(table: Table, options: ReadOptions) -> dict[str, Unpacked]:
         field.name: unpack_column(field, partial(_first, table, field), options) or _of_options(table, field)
         for field in table.schema
     }
-    packed = {name: unpacked_ for name, unpacked_ in every.items() if unpacked_ is not None}
+    packed = {name: columns for name, columns in every.items() if columns is not None}
     for name, names in class_labels(table.schema).items():
         wanted = options.classes is None or {*map(plain_text, names)} & {*map(plain_text, options.classes)}
         if names and wanted and pa.types.is_integer(table.schema.field(name).type):
@@ -92,12 +92,13 @@ def packed_columns(table: Table, options: ReadOptions) -> dict[str, Unpacked]:
 
 def _called(numbers: Any, row: Row, *, names: Sequence[str], apart: Sequence[str]) -> Any:
     """Return numbers by their names in metadata; unnamed numbers stay numbers."""
-    names_ = [str(n) if str(n) in apart and str(n) not in names else name for n, name in enumerate(names)]
+    kept_apart = {place for place in apart if place not in names}
+    class_names = [str(n) if str(n) in kept_apart else name for n, name in enumerate(names)]
     inside = pc.and_(pc.greater_equal(numbers, 0), pc.less(numbers, len(names)))
-    known_texts, texts = pa.array(names_, pa.string()), numbers.cast(pa.string())
+    known_texts, texts = pa.array(class_names, pa.string()), numbers.cast(pa.string())
     odd = pc.binary_join_element_wise(pa.scalar("the number"), texts, " ")
-    rest_ = pc.if_else(pc.is_in(texts, pa.array([*names], pa.string())), odd, texts)
-    return pc.if_else(inside, known_texts.take(pc.if_else(inside, numbers, 0)), rest_)
+    unnamed = pc.if_else(pc.is_in(texts, pa.array([*names], pa.string())), odd, texts)
+    return pc.if_else(inside, known_texts.take(pc.if_else(inside, numbers, 0)), unnamed)
 
 
 def unpacked(table: Table, unpacked_columns: Mapping[str, Unpacked]) -> Table:

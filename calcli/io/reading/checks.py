@@ -27,6 +27,7 @@ from calcli.io.messages import Place, in_first
 from calcli.io.options import ReadOptions
 from calcli.io.tables.source import Source, StoredScores
 
+NEARLY = 0.1  # rows with sums off by more may be of classes that are true at once
 FEW, MOST = 20, 0.9  # rows, and the share of them, that look like no logits
 NEAR = 30  # logits below another one, at which it is still seen in the sum of the exponentials
 FEW_ERRORS = 10  # so many wrong rows at the end of a block of distributions are errors
@@ -365,7 +366,7 @@ class CheckedScores:
                 f', which this row and those around it do without the score of "{self.classes[extra]}"; if '
                 "that is no class, leave it out: of a table choose the other columns with --scores"
             )
-        elif often and block.max() <= 1 and np.median(sums[off]) > 1:
+        elif often and block.max() <= 1 and np.median(sums[off]) > 1 + NEARLY:
             why = (
                 ", but most rows are off: these look like multi-label sigmoid outputs, where several classes "
                 "may be true at once; evaluate each class by itself as a two-class file, or, if one class "

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -27,6 +29,11 @@ MOST_OFFERS = 3
 MOST_TRIED = 6  # readings to look for options for
 NEVER_OFFERED = {"broken beside", "ranks beside", "rows of a case", "margins", "two scales"}
 SCORED = {"probability word", "score word"}
+READERS = {  # of pandas, by the ending of a file
+    **dict.fromkeys(("csv", "tsv"), 'read_csv({}, sep=None, engine="python")'),
+    **dict.fromkeys(("parquet", "pq"), "read_parquet({})"),
+    "jsonl": "read_json({}, lines=True)",
+}
 OF_ARRAYS = {"label_column": "labels"}  # names of options for arrays
 
 
@@ -280,14 +287,16 @@ def _folds(head: Head) -> str:
         is_one_hot = bool((values % 1 == 0).all())
         if not numbered or is_one_hot or (is_filled.sum(axis=1) != 1).any():
             continue
-        read = "parquet" if head.name.endswith((".parquet", ".pq")) else "csv"
-        stem, columns = head.name.rpartition(".")[0], list(source.columns)
+        stem, _, ending = head.name.rpartition(".")
+        file, target, columns = map(json.dumps, (head.name, f"{stem}_joined.csv", source.columns))
+        code = (
+            f"import pandas as pd; d = pd.{READERS.get(ending, '').format(file)}; columns = {columns}; "
+            f'd["prob"] = d[columns].sum(axis=1); d.drop(columns=columns).to_csv({target}, index=False)'
+        )
+        command = f": python -c {shlex.quote(code)}" if ending in READERS else ""
         return (
             f"each row has a score in one of {listed(source.columns)} and zeros in the others; if these are "
-            "folds, join them to one column: python -c "
-            f"\"import pandas as pd; d = pd.read_{read}('{head.name}'); columns = {columns}; "
-            f"d['prob'] = d[columns].sum(axis=1); d.drop(columns=columns).to_csv('{stem}_joined.csv', "
-            'index=False)"'
+            f"folds, add them up to one column{command}"
         )
     return ""
 

@@ -82,13 +82,13 @@ class TableScores(StoredScores):
         batch = self.table.head(self.names, rows)
         return np.empty((0, self.shape[1])) if batch is None else self.values(batch, 0)
 
-    def passing(self, others_: Sequence[str], rows: int) -> Iterator[tuple[Array, Any]]:
+    def passing(self, more_columns: Sequence[str], rows: int) -> Iterator[tuple[Array, Any]]:
         """Yield (n, K) scores and the same rows of other columns, a pyarrow.RecordBatch."""
         at, names = 0, list(self.names)
-        for batch in self.table.batches(list(dict.fromkeys([*names, *others_]))):
+        for batch in self.table.batches(list(dict.fromkeys([*names, *more_columns]))):
             for start in range(0, batch.num_rows, rows):
                 part = batch.slice(start, rows)
-                yield self.values(part.select(names), at + start), part.select(list(others_))
+                yield self.values(part.select(names), at + start), part.select(list(more_columns))
             at += batch.num_rows
 
 

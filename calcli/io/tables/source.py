@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import math
+import shlex
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -321,14 +323,16 @@ def _mend_of(owner: str, array: str, scores: tuple[int, int], labels: int) -> st
         return mend
     how = f"if {scores_a_label} are the classes, say which axis has them with --class-axis"
     if scores[1] == 1:
-        stem, load = owner.removesuffix(".npz").removesuffix(".npy"), f"np.load('{owner}')"
+        stem, _, ending = owner.rpartition(".")
+        target, load = json.dumps(f"{stem}_rows.{ending}"), f"np.load({json.dumps(owner)})"
         shape = f"reshape({labels}, {scores_a_label})"
-        line = f"np.save('{stem}_rows.npy', {load}.{shape})"
-        if owner.endswith(".npz"):
-            line = f"d = dict({load}); d['{array}'] = d['{array}'].{shape}; np.savez('{stem}_rows.npz', **d)"
+        line = f"np.save({target}, {load}.{shape})"
+        if ending == "npz":
+            key = f"d[{json.dumps(array)}]"
+            line = f"d = dict({load}); {key} = {key}.{shape}; np.savez({target}, **d)"
         how = (
             f"if the {scores_a_label} scores of a row follow each other, save them row by row: "
-            f'python -c "import numpy as np; {line}"'
+            f"python -c {shlex.quote(f'import numpy as np; {line}')}"
         )
     return f"{how}; else {mend}"
 

@@ -467,6 +467,6 @@ def joined_batch(batches: Sequence[Any], schema: Any) -> Any:
     columns = []
     for column in batches[0].schema:
         kind = schema.field(column.name).type
-        chunks_ = [batch.column(column.name) for batch in batches]
-        columns.append(pa.concat_arrays([aligned(part, kind) for part in chunks_]))
+        chunks = [batch.column(column.name) for batch in batches]
+        columns.append(pa.concat_arrays([aligned(part, kind) for part in chunks]))
     return pa.RecordBatch.from_arrays(columns, names=batches[0].schema.names)

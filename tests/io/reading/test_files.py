@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import re
+import shlex
 import subprocess
 import sys
 from functools import cache
@@ -330,8 +330,8 @@ def test_scores_in_a_column_for_each_fold_are_refused_with_a_command_that_joins_
     pd.DataFrame({"y": y} | folds).to_csv("t.csv", index=False)
     with pytest.raises(CalcliError, match="each row has a score in one of prob_fold0") as caught:
         read("t.csv")
-    (code,) = re.findall('python -c "(.*?)"', str(caught.value))
-    subprocess.run([sys.executable, "-c", code], check=True)
+    command = str(caught.value).partition("python ")[2].partition("; else name")[0]
+    subprocess.run([sys.executable, *shlex.split(command)], check=True)
     np.testing.assert_allclose(scores_of(read("t_joined.csv"))[:, 1], p)
 
 

@@ -232,8 +232,10 @@ def _corp(metric: Isotonic, measured: Measurements) -> Corp:
         return corp(score, outcome, rule.binary(score, outcome), weights, rule)
     if measured.predictions.n_classes == 2:
         # the log-odds tell rows apart whose probabilities both round to 1
-        corp_ = corp(measured.columns["log_odds"], labels == 1, measured.columns[metric.score], weights, rule)
-        return Corp(corp_.score, rule.outcomes * corp_.recalibrated, rule.outcomes * corp_.uncertainty)
+        columns, of_class = measured.columns, labels == 1
+        parts_of_one = corp(columns["log_odds"], of_class, columns[metric.score], weights, rule)
+        recalibrated, uncertainty = parts_of_one.recalibrated, parts_of_one.uncertainty
+        return Corp(parts_of_one.score, rule.outcomes * recalibrated, rule.outcomes * uncertainty)
     if not rule.additive:
         raise UsageError(
             f"{metric}: the {METRICS[metric.score].title.lower()} of more than two classes is not a sum over "

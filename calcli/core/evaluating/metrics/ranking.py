@@ -97,8 +97,8 @@ class Ranking(Measure, ABC):
                 weights = weights * problem.mean_row_weights
                 masses.append(run_masses(hit, weights, ends))
         influences = zip(_powers(placed.of_positive), _powers(placed.of_negative), strict=True)
-        for power, (positive, negative), (ones_, second) in zip((2, 3, 4), masses, influences, strict=True):
-            powers.append(float(positive @ ones_ + negative @ second) / problem.total_weight**power)
+        for power, (positive, negative), (of_pos, of_neg) in zip((2, 3, 4), masses, influences, strict=True):
+            powers.append(float(positive @ of_pos + negative @ of_neg) / problem.total_weight**power)
         squares, cubes, fourths = powers
         classes = zip((placed.positive, placed.negative), masses[0], strict=True)
         fewest = min(float(of_equal_weight(weight.sum(), square.sum())) for weight, square in classes)

@@ -110,10 +110,10 @@ class OfRecalibration(Measure, ABC):
     ) -> Influences | None:
         """Return what each unit brings to a metric, under posteriors that stay as they are."""
         rows, predictions = recalibrated.rows, measured.predictions
-        priors_ = predictions.priors if priors else None
+        class_priors = predictions.priors if priors else None
         columns = self.columns(recalibrated)
         table = UnitTable.of_rows(
-            columns, rows.labels, predictions.n_classes, rows.weights, priors_, recalibrated.units
+            columns, rows.labels, predictions.n_classes, rows.weights, class_priors, recalibrated.units
         )
         with np.errstate(invalid="ignore", divide="ignore"):  # of infinite losses nothing is won
             influence_values = table.influences(lambda means: self.value(means, recalibrated.rule))

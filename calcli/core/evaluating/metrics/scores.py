@@ -337,9 +337,9 @@ def _bounded(
     def of(part: OfMeans, greatest: float) -> Interval:
         influence_values = table.influences(part)
         assert influence_values is not None
-        spread_ = replace(influence_values.spread, unseen=greatest / rows)
-        guaranteed = spread_.held(level, rows, (0.0, greatest))
-        return spread_.interval(level).within(guaranteed) if spread_.enough else guaranteed
+        with_unseen = replace(influence_values.spread, unseen=greatest / rows)
+        guaranteed = with_unseen.held(level, rows, (0.0, greatest))
+        return with_unseen.interval(level).within(guaranteed) if with_unseen.enough else guaranteed
 
     if score.loss is not None and score.scale is not None:
         of_scale, loss = table.influences(score.scale), float(score.loss(table.means()))
@@ -682,8 +682,8 @@ class AtThreshold(Scored):
             return statistic
 
         def counts(means: Means) -> dict[str, Doubles]:
-            shares_ = {kind: means[name] for kind, name in names.items()}
-            return shares_ | {"rejections": 1 - _sum_of(names, shares_)}
+            share_of = {kind: means[name] for kind, name in names.items()}
+            return share_of | {"rejections": 1 - _sum_of(names, share_of)}
 
         def constant(means: Means) -> Doubles:
             frequency, none = _sum_of(("hits", "misses"), counts(means)), 0 * means.priors[..., 0]
