@@ -1,4 +1,4 @@
-"""Evaluations as shown: what was read, quality for decisions, calibration errors, classes, warnings."""
+"""Evaluations as shown: what was read, proper scores, calibration errors, classes, warnings."""
 
 from __future__ import annotations
 
@@ -526,7 +526,7 @@ def _flat_null(null: Null | None) -> dict[str, float | None]:
 
 
 def _one_by_one(result: Result) -> list[TextTable]:
-    """Return quality for decisions first, then what recalibration would win back, then diagnosis."""
+    """Return proper scores first, then what recalibration would win back, then calibration errors."""
     metrics = result.metrics
     decisions = [
         decision_table(name, rows, result.input.class_names, _threshold(name, metrics))
