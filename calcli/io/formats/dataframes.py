@@ -71,7 +71,7 @@ def _installed(name: str) -> Iterator[None]:
         yield
     except ImportError as error:
         raise InputError(
-            f"{name}: spreadsheets need a package that is not installed; pip install 'calcli[excel]'"
+            f"{name}: spreadsheets need a package that is not installed; pip install 'calcli-eval[excel]'"
         ) from error
 
 
