@@ -1,4 +1,4 @@
-"""What arrays are called in annotations, by what they hold; rows in batches, labels counted."""
+"""Array types for annotations, batches of rows, counts of labels, softmax, and streams of random numbers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Positions = NDArray[np.intp]
 Labels = NDArray[np.integer[Any]]
 Bools = NDArray[np.bool_]
 Rng = np.random.Generator
-Tables = dict[str, dict[str, Array]]  # by name: columns of one length by their head
+Tables = dict[str, dict[str, Array]]  # columns of one length, by name
 
 MANY = 1 << 21  # rows of a file from which labels and weights are read with each pass over the scores
 TOGETHER = 1 << 16  # labels that are counted at once; their temporaries stay in the cache
@@ -26,7 +26,7 @@ NOTHING = ("NoneType", "NAType", "NaTType")  # types of the missing values of Py
 
 
 class _Streamed(NDArrayOperatorsMixin):
-    """(N,) values read again with each pass over the rows, and never all in memory.
+    """(N,) values that are read again in each pass over the rows and never held in memory as a whole.
 
     Consecutive slices are read on demand; any other use of the array reads all values, once.
     """
@@ -85,7 +85,7 @@ class _Streamed(NDArrayOperatorsMixin):
 
 
 def streamed(rows: int, read: Callable[[], Iterator[Array]]) -> Array:
-    """Return (rows,) values that `read` yields piece by piece; many values are never all in memory."""
+    """Return (rows,) values that `read` yields piece by piece; long arrays are never held as a whole."""
     return _joined(read()) if rows < MANY else cast(Array, _Streamed(rows, read))
 
 
@@ -110,7 +110,7 @@ def _mapped(make: Callable[[Array], Array], values: Array) -> Iterator[Array]:
 
 
 def missing(values: Array) -> Positions:
-    """Return the rows of a column that hold nothing: no number, no time, no text."""
+    """Return the rows of a column with a missing value: no number, time or text."""
     if values.dtype.kind in "fcmM":
         return np.flatnonzero(values != values)  # nan and NaT
     if values.dtype.kind in "US":
@@ -128,22 +128,22 @@ def is_nothing(value: Any) -> bool:
 
 
 def batches(number: int, size: int, limit: int) -> Iterator[slice]:
-    """Yield slices of `number` things of a size each, in order; of about `limit` in all, one at least."""
+    """Yield slices of `number` items, in order, with one item or more and a size of about `limit` each."""
     step = max(1, limit // size)
     for start in range(0, number, step):
         yield slice(start, min(start + step, number))
 
 
 def batch_sizes(number: int, size: int, limit: int) -> Iterator[int]:
-    """Yield how many things each of these slices holds."""
+    """Yield the number of items in each of these slices."""
     for batch in batches(number, size, limit):
         yield batch.stop - batch.start
 
 
 def label_sums(labels: Array, weights: Floats | None, n_classes: int, hit: Array | None = None) -> Array:
-    """Return (K,) numbers of the rows of each label, or sums of their weights; with `hit`, of hits only.
+    """Return (K,) counts of rows by label, or sums of their weights; with `hit`, of hits only.
 
-    To choose the labels of hits would take several times as long.
+    Selecting the labels of hits first would take several times as long.
     """
     sums = np.zeros(2 * n_classes, np.int64 if weights is None else np.float64)
     for rows in batches(len(labels), 1, TOGETHER):
@@ -153,10 +153,10 @@ def label_sums(labels: Array, weights: Floats | None, n_classes: int, hit: Array
     return sums[1::2]
 
 
-SUM_ROUNDING = 8  # machine epsilons by which the probabilities of a row may miss 1 by rounding alone
+SUM_ROUNDING = 8  # machine epsilons by which rounding alone may move the sum of a row's probabilities from 1
 BLOCK_BYTES = 1 << 18  # a block and its temporaries stay in the second-level cache
-LEAST = -1e30  # log-probabilities from here down are those of 0: squares of smaller ones overflow
-LARGEST = 1e30  # of logits: differences of larger ones overflow
+LEAST = -1e30  # smaller log-probabilities count as probability 0: their squares would overflow
+LARGEST = 1e30  # largest logit: differences of larger ones overflow
 FEW = 8  # below so many columns they are faster added up one by one
 NARROW = 32  # below so many columns a reduction along rows is slow in numpy
 
@@ -184,7 +184,7 @@ def row_max(scores: Floats) -> Floats:
 def row_sums(table: Floats) -> Floats:
     """Return the sum of each row, (N, 1), in the precision of the table.
 
-    A product with ones rounds a row by its place among the others: equal rows would not stay equal.
+    A product with ones would round equal rows differently, by their position.
     """
     if table.shape[1] >= FEW:
         return np.einsum("ij->i", table)[:, None]
@@ -195,7 +195,7 @@ def row_sums(table: Floats) -> Floats:
 
 
 def class_sums(table: Floats) -> Floats:
-    """Return the sums of (K, n) over the classes, (n,); each of the n rows is rounded alike, as there."""
+    """Return the sums of (K, n) over the classes, (n,); equal rows are rounded alike, as in `row_sums`."""
     contiguous = np.ascontiguousarray(table)
     # numpy would add the classes of one row alone in pairs
     return np.cumsum(contiguous, axis=0)[-1] if contiguous.shape[1] == 1 else contiguous.sum(axis=0)
@@ -204,7 +204,7 @@ def class_sums(table: Floats) -> Floats:
 def log_sum_exp(scores: Floats) -> Floats:
     """Return log(sum_k exp(scores_ik)) of each row, (N, 1), in the precision of `scores`.
 
-    Entries of -inf count as nothing; each row must have at least one finite entry.
+    Entries of -inf add 0; each row must have at least one finite entry.
     """
     top = row_max(scores)
     exponentials = np.subtract(scores, top)
@@ -217,13 +217,13 @@ def log_softmax(scores: NDArray[np.float64]) -> NDArray[np.float64]: ...
 @overload
 def log_softmax(scores: Array) -> Floats: ...
 def log_softmax(scores: Array) -> Floats:
-    """Return the log-probabilities of logits; of log-probabilities, the same up to rounding.
+    """Return the log-probabilities of logits; log-probabilities stay the same up to rounding.
 
     Parameters
     ----------
     scores : array (N, K)
         Logits or log-probabilities; -inf is a probability of exactly 0 and stays so. A log-probability below
-        -1e30 becomes -inf, as where the lowest number there is masks a class.
+        -1e30 becomes -inf, since the lowest float often masks a class.
 
     Returns
     -------
@@ -234,10 +234,10 @@ def log_softmax(scores: Array) -> Floats:
 
 
 def kept_log_probs(scores: Array) -> Floats:
-    """Return `log_softmax`, but leave rows as they are that sum to one already, up to rounding.
+    """Return `log_softmax`, but leave rows unchanged that already sum to one, up to rounding.
 
-    Dividing by such a sum would change equal probabilities of different rows by different rounding errors,
-    and what pools or bins equal scores would find them unequal.
+    Dividing by such a sum would round equal probabilities of different rows differently,
+    and binning or pooling would treat them as unequal.
 
     Parameters
     ----------
@@ -264,11 +264,11 @@ def _less_log_sum(scores: Array, epsilons: int) -> Floats:
     return result
 
 
-WIDEST = 14.0  # log-odds: scores beyond, about one in a million, count as there
+WIDEST = 14.0  # largest log-odds, about one in a million; larger ones count as this
 
 
 def log_odds(score: Doubles) -> Doubles:
-    """Return log-odds, limited to one in a million at both ends."""
+    """Return log-odds, clipped at about one in a million at both ends."""
     least = 1 / (1 + np.exp(WIDEST))
     inner = np.clip(score, least, 1 - least)
     return np.log(inner / (1 - inner))
@@ -281,7 +281,7 @@ def from_log_odds(value: Doubles) -> Doubles:
 
 
 class Stream(IntEnum):
-    """Uses of chance. Streams with one number never meet in one estimate: they need not be independent."""
+    """Streams of random numbers; streams with the same number never enter one estimate."""
 
     FITS = 0  # cross-validation inside a fit
     SUBSETS = 0  # of the rows that are fitted to
@@ -314,7 +314,7 @@ def draw_labels(probs: Floats, draws: int, rng: np.random.Generator) -> NDArray[
     probs
         (N, K) probabilities; each row sums to one.
     draws
-        Labels wanted for each row.
+        Number of labels for each row.
     rng
         Source of chance.
 

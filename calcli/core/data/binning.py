@@ -1,4 +1,4 @@
-"""Partitions of a one-dimensional score, with the one edge rule that everything shares.
+"""Partitions of a one-dimensional score, with one rule for edges throughout.
 
 Equal-width edges are the doubles nearest to i/M; bin m holds [i/M, (i+1)/M), the last one also 1.0.
 Equal-mass cuts fall between distinct values. Every row is in exactly one bin, equal scores always in
@@ -18,9 +18,9 @@ from calcli.core.data.arrays import Array, Bools, Doubles, Floats, Positions, ba
 T = TypeVar("T", bound=np.generic)
 TOGETHER = 1 << 16  # scores that are binned at once; their temporaries stay in the cache
 MASS_ROUNDING = 1e-12  # relative noise of a sum of weights
-COMMON = 1e-6  # of their unit: how near weights are to multiples of it
-FINEST = 1e-4  # of the largest weight: the least unit that is looked for
-TRIED = 1_000  # weights that a unit is looked for in, before all are held against it
+COMMON = 1e-6  # tolerance, in units: how near weights are to multiples of a common unit
+FINEST = 1e-4  # share of the largest weight: the smallest unit searched for
+TRIED = 1_000  # weights in which a unit is searched for, before all are compared with it
 
 
 def equal_width_edges(bins: int) -> Doubles:
@@ -54,7 +54,7 @@ def equal_width_cuts(ordered: Floats, bins: int) -> Positions:
 
 
 def edge_cuts(ordered: Floats, edges: Doubles) -> Positions:
-    """Return the positions that part ascending values at explicit edges, each bin closed on the left."""
+    """Return the positions that split ascending values at explicit edges, each bin closed on the left."""
     inner = edges[1:-1].astype(ordered.dtype)
     # in single precision the least value at or above the edge divides the same rows, without a copy of them
     inner = np.where(inner < edges[1:-1], np.nextafter(inner, np.inf, dtype=inner.dtype), inner)
@@ -62,7 +62,7 @@ def edge_cuts(ordered: Floats, edges: Doubles) -> Positions:
 
 
 def equal_mass_cuts(ordered: Floats, bins: int, weights: Floats | None = None) -> Positions:
-    """Return the positions that part ascending values into bins of about equal counts or weights.
+    """Return the positions that split ascending values into bins of about equal counts or weights.
 
     The sizes follow `numpy.array_split`, also for weights that are multiples of one number, which count equal
     rows; a cut inside a run of equal values moves to the end of the run, and cuts that meet become one: there
@@ -91,7 +91,7 @@ def equal_mass_cuts(ordered: Floats, bins: int, weights: Floats | None = None) -
 
 
 def common_unit(weights: Floats) -> float | None:
-    """Return the largest number that all weights are whole multiples of, up to rounding; None without one."""
+    """Return the largest common unit of all weights, up to rounding; None if none exists."""
     positive = weights[weights > 0].astype(np.float64)
     if not len(positive):
         return None
@@ -111,7 +111,7 @@ def common_unit(weights: Floats) -> float | None:
 
 
 def _unit_of(weights: Doubles, finest: float, rounding: float) -> float | None:
-    """Return the largest part of the least weight that is a common unit; None if it is below the finest."""
+    """Return the largest fraction of the smallest weight that is a common unit; None if it is too small."""
     values = distinct(weights)
     least = float(values[0])
     divisors = np.arange(1, int(least / finest) + 1)
@@ -132,7 +132,7 @@ def recursive_cuts(
     weights: Floats | None = None,
     counts: NDArray[np.int64] | None = None,
 ) -> Positions:
-    """Return the positions that part ascending values at their mean, again and again while bins are large.
+    """Return the positions that split ascending values at their mean, repeatedly while bins are large.
 
     A bin of at least `min_rows` values, not all equal, is split: the values below the mean go to one side
     (Vaicenavicius et al. 2019, appendix B). `counts` tells how many rows have each value, if not one.
@@ -160,13 +160,13 @@ def _mean(values: Floats, weights: Floats | None) -> np.float64:
 
 
 def distinct(positions: NDArray[T]) -> NDArray[T]:
-    """Return the distinct positions in order; `numpy.unique` would load numpy's masked arrays first."""
+    """Return the distinct positions in order, without `numpy.unique`, which loads numpy's masked arrays."""
     ordered = np.sort(positions)
     return ordered[is_run_end(ordered)]
 
 
 def is_run_end(ordered: NDArray[Any]) -> Bools:
-    """Tell of each of the ascending values whether it is the last one of a run of equal values."""
+    """Return whether each ascending value is the last of a run of equal values."""
     return np.append(ordered[1:] != ordered[:-1], True)
 
 

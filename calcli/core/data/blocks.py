@@ -1,4 +1,4 @@
-"""One pass over the rows: each block is exponentiated once, and every collector takes what it needs."""
+"""One pass over the rows: each block is exponentiated once and shown to every collector."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ class Block:
     Attributes
     ----------
     rows
-        Where the block stands in the data.
+        The position of the block in the data.
     weights
         (n,) row weights, or None.
     scores
-        (n, K) scores as they were given.
+        (n, K) scores as given.
     exp
         Unnormalized probabilities.
     top
@@ -75,7 +75,7 @@ class Block:
         if predictions.kind == "probs":
             self.top, self.total = top, self.sum_classes(exp)
             self.log_sums = np.log(np.array([self.total.min(), self.total.max()]))
-            # equal probabilities of different rows stay equal, and on the edge of a bin they are in that bin
+            # equal probabilities of different rows stay equal, and values on an edge fall into the same bin
             self.total[np.abs(self.total - 1) <= SUM_ROUNDING * np.finfo(exp.dtype).eps] = 1
             with np.errstate(divide="ignore"):
                 self.log_prob = np.log(self.label_prob)
@@ -89,7 +89,7 @@ class Block:
             self.log_prob = label_shift - log_total
 
     def per_row(self, values: Floats) -> Floats:
-        """Shape one value a row, or one for all rows, to broadcast against `exp`."""
+        """Reshape one value per row, or one for all rows, to broadcast against `exp`."""
         return values if self.class_axis == 0 or values.ndim == 0 else values[:, None]
 
     def sum_classes(self, table: Floats) -> Floats:
@@ -149,7 +149,7 @@ class Block:
 
     @cached_property
     def _tied(self) -> Positions:
-        """Rows with a largest probability that two classes or more share."""
+        """Rows with a largest probability shared by two or more classes."""
         if self._of_answers:
             return np.empty(0, np.intp)  # nothing is predicted
         if np.count_nonzero(self._is_top) == len(self.labels):
@@ -158,14 +158,14 @@ class Block:
 
     @property
     def tied_rows(self) -> int:
-        """Number of rows with a largest probability that two classes or more share."""
+        """Number of rows with a largest probability shared by two or more classes."""
         return len(self._tied)
 
     @cached_property
     def hit(self) -> Array:
         """(n,) whether the most probable class, the first one on ties, is the label; or an answer right.
 
-        Of outcomes, which may be grades or means of several, it is the outcome itself.
+        For outcomes, which may be grades or means of several, this is the outcome itself.
         """
         if self._graded:
             return self.column(1)
@@ -200,13 +200,13 @@ class Block:
         return logs[1] - logs[0]
 
     def kept(self, key: Hashable, compute: Callable[[Block], T]) -> T:
-        """Return what `compute` makes of the block; it is asked once for each key."""
+        """Return the result of `compute` for the block; it is called once for each key."""
         if key not in self._kept:
             self._kept[key] = compute(self)
         return cast(T, self._kept[key])
 
     def largest(self, r: int) -> tuple[Positions, Floats]:
-        """Return the `r` most probable classes, the lower first on ties, and their probabilities; (n, r)."""
+        """Return the `r` most probable classes, ties in class order, and their probabilities; (n, r)."""
         if r in self._largest:
             return self._largest[r]
         exp = self.exp.T.copy() if self.class_axis == 0 else self.exp.copy()
@@ -221,7 +221,7 @@ class Block:
         return classes, probs
 
     def labelled(self, labels: Positions) -> Block:
-        """Return the block as if it had other labels, (n,); what its statistics keep is of no label."""
+        """Return the block with other labels, (n,); cached statistics do not depend on labels."""
         relabelled = copy(self)
         for name in ("_label_exp", "label_prob", "hit", "brier"):
             vars(relabelled).pop(name, None)
@@ -257,14 +257,14 @@ class Collector(Protocol):
     """Something that gathers statistics during the pass."""
 
     def add(self, block: Block) -> Iterable[Later]:
-        """Collect from one block, which is gone afterwards.
+        """Collect from one block, which must not be kept.
 
-        Threads collect from several blocks at once; the returned functions run in the order of the rows.
+        Threads may collect from several blocks at once; the returned functions run in the order of the rows.
         """
 
 
 def add_at(table: Array | None, place: Array, values: Array | int = 1) -> None:
-    """Add (n,) values, or ones, to entries of a table in order: any blocks give the same bits."""
+    """Add (n,) values, or ones, to entries of a table in order: any block size gives the same bits."""
     assert table is not None
     addends = values.astype(table.dtype, copy=False) if isinstance(values, np.ndarray) else values
     np.add.at(table.reshape(-1), place.astype(np.intp, copy=False), addends)
@@ -303,7 +303,7 @@ def sweep(
 ) -> None:
     """Show every block of the predictions to every collector, reading the rows once.
 
-    Any number of threads gives the same bits; None means one a core if there are many rows.
+    Any number of threads gives the same bits; None means one per core if there are many rows.
     """
     dtype = working_dtype(predictions, precision)
 

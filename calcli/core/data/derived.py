@@ -1,4 +1,4 @@
-"""Predictions made of others: one class against the rest, other priors, some of the rows, slices."""
+"""Predictions derived from others: one class against the rest, other priors, some of the rows, slices."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ REST, OTHERS = "rest", "others"
 
 @dataclass(frozen=True)
 class MergedScores(DerivedScores):
-    """Scores of the rest, put together, and of the class number `own`."""
+    """Scores of one class, number `own`, and of all others together."""
 
     own: int
 
@@ -32,30 +32,30 @@ class MergedScores(DerivedScores):
         return self.source.shape[0], 2
 
     def blocks(self, rows: int) -> Iterator[Floats]:
-        """Yield blocks of two scores: of the rest, with summed probability, and of the class."""
+        """Yield blocks of two scores: the summed probability of the rest, and the one of the class."""
         for block in self.source.blocks(rows):
             yield merged(block, self.own, self.kind)
 
 
 def merged(scores: Floats, k: int, kind: Kind) -> Floats:
-    """Return (n, 2) scores of the rest, of summed probability, and of one class, from (n, K) scores."""
+    """Return (n, 2) scores from (n, K) scores: the summed probability of the rest, and of one class."""
     remaining = np.delete(scores, k, axis=1)
     together = remaining.sum(axis=1) if kind == "probs" else np.logaddexp.reduce(remaining, axis=1)
     return np.stack([together, scores[:, k]], axis=1)
 
 
 def rest_of(name: str) -> str:
-    """Return what all classes but one of that name are called."""
+    """Return the name for all classes but one."""
     return OTHERS if name == REST else REST
 
 
 def own_class(classes: Sequence[str], name: str, path: str) -> int:
-    """Return which of the classes has that name.
+    """Return the number of the class with a name.
 
     Raises
     ------
     UsageError
-        If none has, or there are only two.
+        If no class has this name, or there are only two classes.
     """
     if name not in classes:
         near = nearest_name(name, classes)
@@ -88,27 +88,27 @@ def against_rest(predictions: Predictions, name: str) -> Predictions:
     )
 
 
-ROUNDING = 1e-6  # by which priors that were typed in may miss a sum of 1
+ROUNDING = 1e-6  # tolerance for the sum of priors that were typed in
 SMALLEST = 1e-100  # weights are squared
 
 
 @dataclass(frozen=True)
 class Priors:
-    """Class priors, as they were asked for.
+    """Class priors as requested.
 
     Attributes
     ----------
     values
-        One a class; empty for the same prior for every class.
+        One prior per class; empty for equal priors.
     classes
-        Their classes; empty for the order of the scores.
+        Class names; empty for the order of the scores.
     """
 
     values: tuple[float, ...] = ()
     classes: tuple[str, ...] = ()
 
     def of(self, classes: Sequence[str]) -> Doubles:
-        """Return the (K,) priors of some classes; they sum to 1.
+        """Return the (K,) priors of the given classes; they sum to 1.
 
         Raises
         ------
@@ -135,12 +135,12 @@ class Priors:
 
 @dataclass(frozen=True)
 class ShiftedScores(DerivedScores):
-    """Log-posteriors, up to a constant a row, with numbers added to each class.
+    """Log-posteriors, up to a constant per row, with a number added to each class.
 
     Attributes
     ----------
     shift
-        (K,) what to add to the logarithms.
+        (K,) numbers to add to the logarithms.
     """
 
     shift: Doubles
@@ -155,17 +155,17 @@ class ShiftedScores(DerivedScores):
 
 
 def at_priors(predictions: Predictions, settings: Settings) -> Predictions:
-    """Return predictions with rows weighted and posteriors moved to the class priors that settings name.
+    """Return predictions with rows weighted, and posteriors shifted, to the class priors in the settings.
 
     A row of class k has weight prior_k / frequency_k: every mean over rows becomes the mean under the new
-    priors (Ferrer & Ramos 2024, appendix A); posteriors are moved as by `prior_shift`.
+    priors (Ferrer & Ramos 2024, appendix A); posteriors are shifted by `prior_shift`.
 
     Raises
     ------
     InputError
         If a class with a positive prior has no rows.
     UsageError
-        If the priors do not fit the classes, or posteriors are to be moved to or from a prior of 0.
+        If the priors do not fit the classes, or posteriors are to be shifted to or from a prior of 0.
     """
     if settings.priors is None and settings.shift_to_priors is None:
         return predictions
@@ -236,10 +236,10 @@ def _some(priors: Doubles) -> str:
     return some([f"{prior:.4g}" for prior in priors])
 
 
-PREDICTED = "predicted-class"  # what to slice by in place of a column
-MOST = 1_000  # values of a column above which it is not a column to slice by
-ENOUGH_ROWS = 100  # rows from which a slice's figures are compared with others
-HELD_BYTES = 1 << 28  # scores of slices that are held in memory together
+PREDICTED = "predicted-class"  # name to slice by the predicted class in place of a column
+MOST = 1_000  # largest number of values of a column to slice by
+ENOUGH_ROWS = 100  # fewest rows of a slice that is compared with others
+HELD_BYTES = 1 << 28  # largest number of scores of slices in memory at once
 
 
 @dataclass(frozen=True)
@@ -260,7 +260,7 @@ class Slice:
 
     @property
     def shown(self) -> str:
-        """Its value, to be seen even if it is empty or made of blanks."""
+        """Its value, quoted if it is empty or blank."""
         if self.value.strip():
             return self.value
         return f'"{self.value}"' if self.value else "(empty)"
@@ -274,7 +274,7 @@ class ChosenScores(DerivedScores):
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Chosen rows and classes."""
+        """Numbers of chosen rows and of classes."""
         return int(np.count_nonzero(self.chosen)), self.source.shape[1]
 
     def row_in_source(self, row: int) -> int:
@@ -293,7 +293,7 @@ class ChosenScores(DerivedScores):
 
 @dataclass(frozen=True, kw_only=True)
 class GatheredScores(ArrayScores):
-    """Scores that were read into memory, and the type they had where they came from."""
+    """Scores that were read into memory, and the type in which they were stored."""
 
     stored: np.dtype[Any]
 
@@ -305,7 +305,7 @@ class GatheredScores(ArrayScores):
 
 @dataclass(frozen=True)
 class ChosenColumns(Mapping[str, Array]):
-    """Some rows of other columns, by a mask or their numbers, read when asked for."""
+    """Some rows of other columns, by a mask or by number, read on demand."""
 
     columns: Mapping[str, Array]
     chosen: NDArray[np.bool_ | np.intp]
@@ -321,7 +321,7 @@ class ChosenColumns(Mapping[str, Array]):
 
 
 def select(predictions: Predictions, chosen: Bools) -> Predictions:
-    """Return the chosen rows, (N,) booleans, as predictions read in the same way."""
+    """Return the predictions of the chosen rows, (N,) booleans."""
     return replace(
         predictions,
         scores=ChosenScores(predictions.scores, chosen),
@@ -341,7 +341,7 @@ def sliced(rows: Predictions, part: Slice) -> Predictions:
 
 
 def thinned(predictions: Predictions, limit: int) -> Predictions:
-    """Return so many rows at most, evenly spaced; the provenance says of how many."""
+    """Return at most this many rows, evenly spaced; the provenance tells the number of all rows."""
     number = predictions.n_rows
     if number <= limit:
         return predictions
@@ -352,7 +352,7 @@ def thinned(predictions: Predictions, limit: int) -> Predictions:
 
 
 def counted(predictions: Predictions) -> Predictions:
-    """Return the rows of a weight above 0, with a note on the others; all rows where none has weight 0."""
+    """Return the rows with a weight above 0, with a note on the others; all rows if none has weight 0."""
     weights = predictions.weights
     if weights is None or not predictions.has_rows:
         return predictions
@@ -365,17 +365,17 @@ def counted(predictions: Predictions) -> Predictions:
 
 
 def select_each(predictions: Predictions, numbers: Positions) -> Iterator[Predictions]:
-    """Yield the rows of each number, from 0, as predictions of their own.
+    """Yield the predictions of each slice, by number from 0.
 
-    Slices are read together as far as their scores fit into memory: a file is read once, however many slices
-    it has, if it is no larger than memory.
+    Slices are read together as far as their scores fit into memory: a file is read once, for any number of
+    slices, if it fits into memory.
 
     Parameters
     ----------
     predictions
         All rows.
     numbers
-        (N,) number of the slice that each row is in.
+        (N,) number of the slice of each row.
     """
     classes, stored = predictions.n_classes, predictions.scores
     size = np.result_type(stored.dtype, np.float32).itemsize
@@ -393,7 +393,7 @@ def select_each(predictions: Predictions, numbers: Positions) -> Iterator[Predic
 
 
 def _fitting(sizes: Iterable[int], limit: int) -> Iterator[tuple[int, int]]:
-    """Yield ranges of consecutive numbers with sizes that add up to `limit` at most, or single numbers."""
+    """Yield ranges of consecutive numbers with a total size of `limit` at most, or single numbers."""
     start = last = total = 0
     for last, size in enumerate(sizes):
         if last > start and total + size > limit:
@@ -404,7 +404,7 @@ def _fitting(sizes: Iterable[int], limit: int) -> Iterator[tuple[int, int]]:
 
 
 def gathered(scores: Scores, order: Positions | None = None) -> GatheredScores:
-    """Read scores into memory, once, with their rows in an order if there is one."""
+    """Read scores into memory, once, in a given order of rows if there is one."""
     place = np.arange(scores.shape[0])
     if order is not None:
         place[order] = place.copy()
@@ -418,7 +418,7 @@ def gathered(scores: Scores, order: Positions | None = None) -> GatheredScores:
 
 
 def slice_numbers(predictions: Predictions, column: str) -> tuple[list[Slice], Positions]:
-    """Return every value of a column, in order, and the (N,) number among them of each row's own.
+    """Return the distinct values of a column, in order, and the (N,) index of each row's value.
 
     Raises
     ------
@@ -437,7 +437,7 @@ def slice_numbers(predictions: Predictions, column: str) -> tuple[list[Slice], P
 
 
 def slice_names(values: Array) -> NDArray[np.str_]:
-    """Return (N,) what the slice of each row is called, if it is sliced by these values.
+    """Return the (N,) name of each row's slice, by these values.
 
     A value has one name, whatever its type: 1.0 is 1, a time without a time of day is a date, and a missing
     value is empty.
@@ -447,7 +447,7 @@ def slice_names(values: Array) -> NDArray[np.str_]:
 
 
 def _names(values: Array) -> tuple[NDArray[np.str_], Positions]:
-    """Return the distinct names of slices by some values, and the (N,) number among them of each row's."""
+    """Return the distinct names of slices by these values, and the (N,) index of each row's name."""
     texts, codes = np.unique(_texts(values), return_inverse=True)
     if values.dtype.kind == "f":
         texts = np.array([text.removesuffix(".0") for text in texts.tolist()], str)
@@ -457,14 +457,14 @@ def _names(values: Array) -> tuple[NDArray[np.str_], Positions]:
 
 
 def _time(text: str) -> str:
-    """Return a time without its final zeros, which its resolution decides."""
+    """Return a time without trailing zeros, which depend on its resolution."""
     seconds, _, fraction = text.partition(".")
     fraction = fraction.rstrip("0")
     return f"{seconds}.{fraction}" if fraction else seconds.removesuffix("T00:00:00")
 
 
 def column_to_slice(predictions: Predictions, name: str) -> Array:
-    """Return a column; of `PREDICTED`, if there is none of that name, the classes predicted."""
+    """Return a column; for `PREDICTED`, without a column of that name, the predicted classes."""
     if name != PREDICTED or name in predictions.columns:
         return predictions.column(name)
     if predictions.of_answers:
@@ -478,7 +478,7 @@ def column_to_slice(predictions: Predictions, name: str) -> Array:
 
 
 def _texts(values: Array) -> NDArray[np.str_]:
-    """Return values as text, with empty text for missing ones, whatever the type of their column."""
+    """Return values as text, with empty text for missing ones, for a column of any type."""
     values = values + 0.0 if values.dtype.kind == "f" else values  # -0 is 0
     missing = values != values  # nan and NaT
     if values.dtype == object:
@@ -487,7 +487,7 @@ def _texts(values: Array) -> NDArray[np.str_]:
 
 
 def natural_order(values: NDArray[np.str_]) -> list[int]:
-    """Sort numbers as numbers, and before other text."""
+    """Sort key: numbers by value, before other text."""
 
     def key(code: int) -> tuple[bool, float, str]:
         value = str(values[code])

@@ -1,4 +1,4 @@
-"""Predictions in memory: arrays as scores, rounded, as percentages, or of the second of two classes."""
+"""Scores in memory: rounded probabilities, percentages, the second of two classes, other arrays."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from calcli.core.language.errors import InputError
 F = TypeVar("F", bound=Floats)
 
 FIRST_LOOK = 1 << 18  # elements of the first rows, by which scores are judged
-TOLERANCE = 1e-3  # how far from one a row of probabilities may sum and still be rounded probabilities
+TOLERANCE = 1e-3  # largest distance from one of the sum of a row of rounded probabilities
 BFLOAT16 = 2.0**-8  # the same where they have eight binary digits
 WIDEST = 0.05  # the same where rounding to decimals explains it
 MOST_OFF = 0.01  # the same where they lie on both sides of it
@@ -23,13 +23,13 @@ ROUNDING = 1e-6  # of the sum itself: 0.999 is within the tolerance
 
 
 def sums_to_one(block: Floats, tolerance: float = TOLERANCE) -> Bools:
-    """Return for each row whether it sums to one, up to rounding; never true for a row with nan."""
+    """Return whether each row sums to one, up to rounding; False for a row with nan."""
     sums = block @ np.ones(block.shape[1], block.dtype)
     return np.abs(sums - 1) <= tolerance + ROUNDING
 
 
 def rounding_of(block: Floats) -> tuple[float, str]:
-    """Return how far rows may sum from one, and what rounding explains that where they do.
+    """Return how far sums of rows may be from one, and the rounding that explains it.
 
     Numbers rounded to d decimals are off by at most half a unit each, their sum has a standard deviation of
     sqrt(K / 12) units; bfloat16 has a relative error of 2^-9.
@@ -53,9 +53,9 @@ def rounding_of(block: Floats) -> tuple[float, str]:
 
 
 def both_sides(block: Floats) -> float:
-    """Return how far rows lie from one if that is at most a hundredth, as often above as below; else 0.
+    """Return how far sums of rows lie from one, if at most a hundredth and above as often as below; else 0.
 
-    Sums of the largest scores of each row alone would all lie below it.
+    Sums of only the largest scores of each row would all lie below one.
     """
     off = block.sum(axis=1, dtype=np.float64) - 1
     far, n = float(np.abs(off).max(initial=0)), len(off)
@@ -64,7 +64,7 @@ def both_sides(block: Floats) -> float:
 
 
 def without_rounding(block: F) -> F:
-    """Return scores, in which what rounding has put just below 0 is 0, and above 1 a single one is 1."""
+    """Return scores with values just below 0 set to 0, and a single score just above 1 set to 1."""
     low, high = (block < 0) & (block >= -ROUNDING), (block > 1) & (block <= 1 + ROUNDING)
     if block.shape[1] == 1 and high.any():
         block = np.where(high, block.dtype.type(1), block)  # type: ignore[assignment]
@@ -72,14 +72,14 @@ def without_rounding(block: F) -> F:
 
 
 def first_rows(scores: Floats) -> Floats:
-    """Return the first rows of scores, by which they are judged."""
+    """Return the first rows of scores, from which their kind is inferred."""
     return scores[: max(1, FIRST_LOOK // scores.shape[1])]
 
 
 def percentages(block: Floats) -> bool:
-    """Return whether scores are percentages: most rows of several sum to 100, give or take one.
+    """Return whether scores are percentages: most rows of several scores sum to 100, plus or minus one.
 
-    One score a row: all are at most 100, and most are above 1.
+    For one score per row, all are at most 100 and most are above 1.
     """
     if not (block.min() >= 0 and block.max() <= 100 * (1 + ROUNDING)):
         return False
@@ -103,9 +103,9 @@ def two_columns(second: Floats, kind: Kind, pair: Floats) -> Floats:
 
 
 def _subtract_from_one(probs: Floats, out: Floats) -> None:
-    """Write 1 - p, with the decimals of p, unless its type cannot tell these apart.
+    """Write 1 - p with the decimals of p, if its type can represent them.
 
-    1 - 0.07 is 0.9299999999999999 in double precision, and would be no tie with a 0.93 of another row.
+    1 - 0.07 is 0.9299999999999999 in double precision, and would not tie with 0.93 in another row.
     """
     np.subtract(1, probs, out=out)
     decimals = np.finfo(probs.dtype).precision
@@ -113,22 +113,22 @@ def _subtract_from_one(probs: Floats, out: Floats) -> None:
 
 
 def as_array(values: Any, called: str) -> Array:
-    """Return what Python has in memory as an array.
+    """Return an object in memory as an array.
 
-    Objects become numbers, truth or text, as a list of them would. Where some are missing, numbers are floats
-    with nan, and text stays objects with None.
+    Objects become numbers, booleans or text, as a list of them would. If some are missing, numbers become
+    floats with nan, and text stays an array of objects with None.
 
     Parameters
     ----------
     values : array-like
         Tensors without the interface of numpy come through DLPack.
     called
-        What they are, in the plural, for messages.
+        Name of the values, in the plural, for messages.
 
     Raises
     ------
     InputError
-        If they are no array, such as lists of different lengths.
+        If the values form no array, such as lists of different lengths.
     """
     by_dlpack = hasattr(values, "__dlpack__") and not hasattr(values, "__array__")
     try:
@@ -148,14 +148,14 @@ IN_ORDER = "scores", "labels"
 
 
 def refuse_swapped(scores: Any, labels: Any, names: tuple[str, str] = IN_ORDER) -> None:
-    """Raise an InputError if labels hold fractions, as scores do, and scores none, as labels.
+    """Raise an InputError if labels hold fractions, as scores do, and scores hold none.
 
     Parameters
     ----------
     scores, labels : array-like
         The first two arguments of a call.
     names
-        What to call them.
+        Their names.
     """
     fraction, none = _fraction(as_array(labels, names[1])), as_array(scores, names[0])
     single = none.ndim == 1 or none.shape[1:] == (1,)
@@ -176,7 +176,7 @@ def _fraction(values: Array) -> float | None:
 
 
 def _unmasked(values: Any) -> Array:
-    """Return what numpy takes for an array; what masked arrays hide is missing: nan, of text None."""
+    """Return what numpy accepts as an array; masked values are missing: nan, or None for text."""
     if isinstance(values, list | tuple):
         values = _shown(values)
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
@@ -191,7 +191,7 @@ def _unmasked(values: Any) -> Array:
 
 
 def _shown(values: Sequence[Any]) -> Sequence[Any]:
-    """Return lists with masked arrays as what they show; numpy would drop the masks."""
+    """Return lists with masked arrays unmasked; numpy would drop the masks."""
     nested = (list, tuple, np.ma.MaskedArray)
     if not any(issubclass(kind, nested) for kind in set(map(type, values))):
         return values
@@ -207,7 +207,7 @@ def _one_shown(item: Any) -> Any:
 
 
 def _plain(values: Array) -> Array:
-    """Return objects, or text of any length, as an array of another type if there is one."""
+    """Return objects, or text of any length, as an array of a plain type if one fits."""
     if not values.ndim:
         raise TypeError(f"they are of type {type(values.item()).__name__}")
     flat = values.astype(object).reshape(-1).tolist()

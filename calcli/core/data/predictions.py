@@ -21,17 +21,17 @@ Called = Kind | Literal["percent"]
 
 
 def called(kind: Kind, percent: bool) -> Called:
-    """Return what `--kind` calls scores of a kind, given whether percentages were divided by 100."""
+    """Return the value of `--kind` for scores of a kind; percentages were divided by 100."""
     return "percent" if percent else kind
 
 
-TIMES = "(epochs)"  # column of how often a question was asked, if its row is a mean
-ASKED = ("is", "has", "was", "did")  # before the name of an event, as in is_fraud
-EVENT = re.compile(rf'"(?:{"|".join(ASKED)})_(.+)"$', re.IGNORECASE)  # in what names a column of labels
+TIMES = "(epochs)"  # column with the number of answers to a question, if its row is their mean
+ASKED = ("is", "has", "was", "did")  # prefixes of the name of an event, as in is_fraud
+EVENT = re.compile(rf'"(?:{"|".join(ASKED)})_(.+)"$', re.IGNORECASE)  # label column of an event
 
 
 def event_name(name: str, labels: str) -> str:
-    """Return what a class is called in words: fraud, if it is 1 in a column is_fraud that has the labels."""
+    """Return the name of a class in words: fraud, for class 1 of the label column is_fraud."""
     column = EVENT.search(labels) if name.casefold() in ("1", "true") else None
     return column[1].replace("_", " ") if column else name
 
@@ -56,7 +56,7 @@ class Scores(Protocol):
         """Type of the scores as they were stored."""
 
     def blocks(self, rows: int) -> Iterator[Floats]:
-        """Yield (n, K) floating-point blocks, n <= rows, in order; a block stays as it is."""
+        """Yield (n, K) floating-point blocks, n <= rows, in order; a block is not overwritten."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ class ArrayScores(Held):
 
 @dataclass(frozen=True)
 class DerivedScores:
-    """Scores made of others, block by block; what a subclass does not say is as it was in these."""
+    """Scores derived from others, block by block; facts that a subclass does not define are theirs."""
 
     source: Scores
 
@@ -116,18 +116,18 @@ class DerivedScores:
         return self.source.dtype
 
     def row_in_source(self, row: int) -> int:
-        """Return which row of the others it is."""
+        """Return the number of the row in the source."""
         return row
 
 
 @dataclass(frozen=True)
 class Provenance:
-    """Where predictions came from and how they were understood; shown at the head of every report.
+    """Where predictions came from and how they were read; shown at the head of every report.
 
     Attributes
     ----------
     path
-        The file, folder or `-`; "arrays" for arrays handed over in Python.
+        The file, folder or `-`; "arrays" for arrays passed in Python.
     labels
         Where the labels came from: a file, a column or an option.
     files
@@ -135,26 +135,26 @@ class Provenance:
     notes
         Further sentences for the reader: rows renormalized, classes reordered, a column ignored.
     read_as
-        The layout they were read as.
+        The layout in which they were read.
     taken
-        Columns or arrays taken for the scores, and the shape of an array.
+        Columns or arrays read as scores, and the shape of an array.
     doubts
-        How they might be meant otherwise, sentences for the reader.
+        Other possible readings, as sentences for the reader.
     repeats
-        How rows depend on each other, as far as columns show it: values of identifiers that repeat, copies.
+        Dependence between rows that columns show: repeated identifiers, copies.
     by_ranking
-        For one score with a class that only the ranking tells: the class taken, and the options that say it;
-        else "".
+        For a single score with a class that only the ranking tells: the class taken, and the options that set
+        it; else "".
     considered
-        Columns or arrays that might have been the scores, and why they are not.
+        Other columns or arrays that could be scores, and why they were not chosen.
     chosen
         How the user named the scores; None if they were found.
     parts
-        Number of files put together.
+        Number of joined files.
     percent
         Whether the scores were percentages.
     turned
-        Whether the two columns of the scores, or the labels that count two classes, have the other order than
+        Whether the two columns of scores, or the labels of two classes, are in the opposite order of
         these.
     per_character
         Whether they were log-likelihoods, divided by the characters of the options.
@@ -163,18 +163,18 @@ class Provenance:
     sampled_from
         The number of all rows, if these are a sample; else 0.
     outcomes
-        What there is in place of probabilities: "outcomes", right or wrong; "grades" in [0, 1]; or
+        What stands in place of probabilities: "outcomes", right or wrong; "grades" in [0, 1]; or
         "predictions", the predicted classes; "" for probabilities.
     questions
-        Of outcomes that were repeated: how many questions, and how often; a row is the mean of a question.
+        For repeated outcomes: how many questions, and how often each; a row is the mean of a question.
     identity
-        The column that tells the questions apart, if one does.
+        The column that identifies the questions, if there is one.
     judge
-        The column of what a judge says of every row, if people labelled only some; else "".
+        The column with a judge's verdict on every row, if people labelled only some rows; else "".
     without_label
         Number of further rows, without a label.
     name
-        What the user calls the system, as in `rf=preds.csv`; else "".
+        The user's name for the system, as in `rf=preds.csv`; else "".
     """
 
     path: str
@@ -203,19 +203,19 @@ class Provenance:
 
     @property
     def clustered(self) -> bool:
-        """Whether rows of repeated questions are kept, which depend on each other, and not averaged."""
+        """Whether rows of repeated questions are kept, and so are dependent, rather than averaged."""
         return bool(self.questions) and (self.outcomes in ("", "predictions") or bool(self.judge))
 
     @property
     def joined(self) -> str:
-        """Words behind the number of rows: of joined files, or of a sample."""
+        """Words after the number of rows: joined files, or a sample."""
         if self.sampled_from:
             return f" sampled from {self.sampled_from:,}"
         return f" in {self.parts:,} files, parts of one data set" if self.parts > 1 else ""
 
     @property
     def in_series(self) -> str:
-        """The path as one of a series: of a system in a file, `val/epoch_1.csv/rf`, `val/rf/epoch_1.csv`."""
+        """The path in a series; a system in a file, `val/epoch_1.csv/rf`, becomes `val/rf/epoch_1.csv`."""
         file, system = os.path.split(self.path)
         if file not in self.files:
             return self.path
@@ -226,7 +226,7 @@ class Provenance:
 class Predictions:
     """A classifier's saved scores with the labels they are judged by.
 
-    Answers, right or wrong, are predictions of the two classes "wrong" and "right", with the confidence as
+    Answers, right or wrong, are predictions of two classes, "wrong" and "right", with the confidence as
     second score. Without probabilities it is the outcome itself, or the grade; predicted classes have the
     score 1, and all others 0.
 
@@ -241,17 +241,17 @@ class Predictions:
     weights
         (N,) non-negative row weights, or None.
     columns
-        Other columns of the file by name, (N,) each, read when asked for.
+        Other columns of the file by name, (N,) each, read on demand.
     provenance
-        Where all this came from.
+        Where the predictions came from.
     priors
-        (K,) class priors that the weights bring about, where that is what they are for.
+        (K,) class priors that the weights produce, if weights come from priors.
     proxy
-        (N,) what a judge says of each row, in [0, 1]; None where probabilities say what to expect.
+        (N,) the judge's verdict on each row, in [0, 1]; None where probabilities give the expectation.
     unlabelled
-        The rows without a label, with the judge's verdicts or the probabilities as scores, if there are some.
+        The rows without a label, if any, with the judge's verdicts or the probabilities as scores.
     has_rows
-        Whether scores can be read; else a state without them is left.
+        Whether scores can be read; False for a state without rows.
     """
 
     has_rows: ClassVar[bool] = True
@@ -276,16 +276,16 @@ class Predictions:
 
     @property
     def scores_as_read(self) -> Scores:
-        """The scores before they were moved to other priors, or put together."""
+        """The scores before a shift of priors or a merge of classes."""
         scores = self.scores
         while isinstance(scores, DerivedScores):
             scores = scores.source
         return scores
 
     def reading(self, cluster: str | None = None) -> tuple[str, ...]:
-        """Return how all this was read, in one sentence, how else it may be meant, and which rows repeat.
+        """Return one sentence on how the data were read, then doubts, then which rows repeat.
 
-        The last is left out where a column of clusters is known.
+        Repeated rows are left out if a column of clusters is given.
         """
         origin, scores = self.provenance, self.scores_as_read
         columns = origin.taken if len(origin.taken) < 6 else (*origin.taken[:3], "...", origin.taken[-1])
@@ -304,7 +304,7 @@ class Predictions:
         )
 
     def require_named_class(self) -> None:
-        """Raise an InputError if nothing but the ranking says which class the one score of each row is of."""
+        """Raise an InputError if only the ranking tells the class of a single score."""
         if self.provenance.by_ranking:
             raise InputError(f"{self.provenance.path}: {self.provenance.by_ranking}")
 
@@ -325,7 +325,7 @@ class Predictions:
         return self.scores.shape[0]
 
     def stored_row(self, row: int) -> int:
-        """Return the number of a row where it is stored, from 0: others may have been left out."""
+        """Return the stored number of a row, from 0; it differs if other rows were left out."""
         scores = self.scores
         while isinstance(scores, DerivedScores):
             row, scores = scores.row_in_source(row), scores.source
@@ -338,11 +338,11 @@ class Predictions:
 
     @property
     def of_answers(self) -> bool:
-        """Whether these are answers, right or wrong: no class is predicted, one score is the confidence."""
+        """Whether these are answers, right or wrong: the score is a confidence, and no class is predicted."""
         return self.classes == WRONG_RIGHT
 
     def resolve_lens(self, lens: str = AUTO_LENS) -> str:
-        """Return the lens of a name: auto is the second of two classes, else the confidence."""
+        """Return the lens of a name: auto is the second of two classes, or else the confidence."""
         if lens != AUTO_LENS:
             return lens
         return "class-1" if self.n_classes == 2 and not self.of_answers else "top-1"
@@ -354,20 +354,20 @@ class Predictions:
 
     @property
     def of_options(self) -> bool:
-        """Whether the classes are the options of questions, some with fewer options: only their places."""
+        """Whether classes are positions of options, for questions with different numbers of options."""
         return self.classes == option_names(self.n_classes)
 
     def column_if(self, name: str | None) -> Array | None:
-        """Return (N,) values of one of the other columns; None if none is named."""
+        """Return the (N,) values of another column; None if no name is given."""
         return None if name is None else self.column(name)
 
     def column(self, name: str) -> Array:
-        """Return (N,) values of one of the other columns.
+        """Return the (N,) values of another column.
 
         Raises
         ------
         InputError
-            If there is none of that name.
+            If there is no such column.
         """
         if name not in self.columns:
             names = ", ".join(self.columns) or "none"
@@ -379,14 +379,14 @@ class Predictions:
 
 
 def require_classes(predictions: Predictions, classes: tuple[str, ...], owner: str) -> None:
-    """Raise an InputError if predictions have other classes than some owner, or another order.
+    """Raise an InputError if the classes of predictions, or their order, differ from the expected ones.
 
     Parameters
     ----------
     predictions
         The predictions to check.
     classes, owner
-        The names expected, and their owner.
+        The expected names, and their owner.
     """
     if predictions.classes == classes:
         return

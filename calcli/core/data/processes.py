@@ -1,4 +1,4 @@
-"""Threads for passes over rows, and processes for what Python itself slows, many small fits or data sets."""
+"""Threads for passes over rows, and processes for many small fits or data sets."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:  # these modules take as long to load as a small file, and few
 S = TypeVar("S")
 K = TypeVar("K")
 R = TypeVar("R")
-# scores fitted to, from which processes gain more than their start takes, half a second each
+# scores in a fit from which processes gain more than the half second that each takes to start
 GAINS = 1_000_000
 # scores from which a pass takes half a second, and threads gain
 LONG = 1 << 24
-# scores that processes hold together if nobody says how many there are, 4 GB in double precision
+# scores that all processes may hold by default, 4 GB in double precision
 HELD = 1 << 29
 
 
@@ -36,18 +36,18 @@ def cores() -> int:
 
 
 def processes_for(scores: int, jobs: int, workers: int | None, stored: int = 0, gains: int = GAINS) -> int:
-    """Return the number of processes for some jobs: the number given, or one a core where that is faster.
+    """Return the number of processes for some jobs: the number given, or one per core if that is faster.
 
     Parameters
     ----------
     scores
-        What all jobs go through.
+        Number of scores that all jobs process.
     jobs
-        There are no more processes than these.
+        Number of jobs, the largest number of processes.
     workers
-        As said; None if nothing was.
+        The number given; None if it was not given.
     stored
-        Scores that each process keeps a copy of.
+        Scores that each process copies.
     gains
         Scores from which processes gain.
     """
@@ -58,12 +58,12 @@ def processes_for(scores: int, jobs: int, workers: int | None, stored: int = 0, 
 
 
 def threads_for(scores: int, workers: int | None) -> int:
-    """Return the number of threads of a pass: the number given, or one a core where that is faster."""
+    """Return the number of threads of a pass: the number given, or one per core if that is faster."""
     return workers or (cores() if scores >= LONG and parent_process() is None else 1)
 
 
 def in_order(job: Callable[[S], R], items: Iterable[S], threads: int) -> Iterator[R]:
-    """Yield what a job makes of each item, in the order of the items, several at once in threads."""
+    """Yield the result of a job for each item, in the order of the items, computed in threads."""
     if threads == 1:
         yield from map(job, items)
         return
@@ -84,12 +84,12 @@ def in_order(job: Callable[[S], R], items: Iterable[S], threads: int) -> Iterato
 
 
 class Processes(Generic[S]):
-    """Processes that do many jobs with something that they share; a single worker is this process.
+    """Processes that run many jobs on shared data; a single worker runs in this process.
 
     Parameters
     ----------
     shared
-        What the jobs need, handed to each process once.
+        The data of the jobs, sent to each process once.
     workers
         Number of processes.
     """
@@ -121,12 +121,12 @@ class Processes(Generic[S]):
             self._pool.shutdown(cancel_futures=True)
 
     def each(self, job: Callable[[S, K], R], keys: Iterable[K]) -> Iterator[tuple[K, R]]:
-        """Yield each key with what `job` makes of it, in the order in which they are done.
+        """Yield each key with the result of `job`, in the order of completion.
 
         Parameters
         ----------
         job
-            A function of a module.
+            A module-level function.
         keys
             Small.
 

@@ -1,4 +1,4 @@
-"""Units: rows that belong together, and are resampled, counted, or dealt into folds as one."""
+"""Units: rows that belong together and are resampled, counted or assigned to folds as one."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from calcli.core.language.errors import InputError
 
 Hashes = NDArray[np.uint64]
 
-UNIT_LIMIT = 20_000  # units that are resampled, or change sides, one by one; there are random groups of more
+UNIT_LIMIT = 20_000  # units resampled one by one; more are dealt into random groups
 GROUPS = 1_999
 FIRST, SECOND = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xD6E8FEB86659FD93)  # odd
 
 
 def hashed(numbers: Array) -> Hashes:
-    """Return the hashes of (n,) row numbers, no two alike; the quickest that leaves no pattern."""
+    """Return distinct hashes of (n,) row numbers, by the fastest function that leaves no pattern."""
     hashes = numbers.astype(np.uint64)
     hashes *= FIRST
     hashes ^= hashes >> np.uint64(32)
@@ -31,7 +31,7 @@ def hashed(numbers: Array) -> Hashes:
 
 @dataclass(frozen=True)
 class Units:
-    """Which rows belong together: each row is by itself, or rows share a cluster, or a deal of either.
+    """Which rows belong together: each row alone, rows of a cluster, or random groups of either.
 
     Attributes
     ----------
@@ -40,9 +40,9 @@ class Units:
     number
         Number of units.
     codes
-        (rows,) the unit of each row; None if each is by itself.
+        (rows,) the unit of each row; None if each row is a unit.
     names
-        (number,) names of the clusters, if that is what the units are.
+        (number,) names of the clusters, if units are clusters.
     """
 
     rows: int
@@ -52,7 +52,7 @@ class Units:
 
     @classmethod
     def of(cls, rows: int, clusters: Array | None = None) -> Units:
-        """Return the units of rows that depend on no other, or of (rows,) values that they share."""
+        """Return one unit per row, or one for each value of (rows,) shared values."""
         if clusters is None:
             return cls(rows, rows)
         names, codes = np.unique(clusters, return_inverse=True)
@@ -69,7 +69,7 @@ class Units:
         return np.arange(self.rows) if self.codes is None else self.codes
 
     def among(self, chosen: Array) -> Units:
-        """Return the units of the rows that a mask or an index chooses, numbered anew."""
+        """Return the renumbered units of the rows that a mask or an index chooses."""
         of_row = self.of_row[chosen]
         if self.names is None:
             return Units.of(len(of_row))
@@ -89,7 +89,7 @@ class Units:
         return np.stack([sum_.reshape(-1, cells) for sum_ in sums], axis=1)
 
     def weights(self, weights: Floats | None) -> Doubles:
-        """Return the (number,) sums of (rows,) row weights; the numbers of rows without them."""
+        """Return the (number,) sums of (rows,) row weights; without weights, the numbers of rows."""
         if weights is not None:
             return self.sums(weights)
         if self.codes is None:
@@ -97,12 +97,12 @@ class Units:
         return np.bincount(self.codes, minlength=self.number).astype(np.float64)
 
     def effective_number(self, weights: Floats | None) -> float:
-        """Return how many units of equal weight tell as much as these (Kish 1965)."""
+        """Return the effective number of units, given their weights (Kish 1965)."""
         weight = self.weights(weights)
         return float(weight.sum() ** 2 / np.square(weight).sum())
 
     def drawn(self, rng: Rng) -> Positions:
-        """Return the rows of units drawn with replacement, the number of units unchanged."""
+        """Return the rows of units drawn with replacement, in the same number."""
         numbers = rng.integers(0, self.number, self.number)
         if self.single:  # in order, without a sort
             return np.repeat(np.arange(self.number), np.bincount(numbers, minlength=self.number))
@@ -114,9 +114,9 @@ class Units:
         return np.split(np.argsort(self.of_row, kind="stable"), ends)
 
     def dealt(self, number: int) -> Units:
-        """Return fewer units, into which these are dealt by the hash of a row's number or a cluster's name.
+        """Return fewer units: random groups of these, by the hash of the row number or the cluster name.
 
-        The order of a file then means nothing, and equal rows of paired files fall into the same deal.
+        The order of a file then has no effect, and the same row of paired files falls into the same group.
         """
         if number == self.number:
             return self
@@ -127,25 +127,25 @@ class Units:
         return Units(self.rows, number, deals if self.codes is None else deals[self.codes])
 
     def dealt_if_many(self) -> Units:
-        """Return these units, or, where there are many, deals of units."""
+        """Return these units, or random groups if there are many."""
         return self if self.number <= UNIT_LIMIT else self.dealt(GROUPS)
 
 
 def clusters_of(predictions: Predictions, column: str | None) -> str | None:
-    """Return the column of the clusters: the one asked for, or of repeated questions theirs."""
+    """Return the column of clusters: the requested one, or the column of repeated questions."""
     origin = predictions.provenance
     return origin.identity if column is None and origin.clustered else column
 
 
 def require_clusters(predictions: Predictions, column: str | None) -> None:
-    """Raise an InputError if a row of a weight above 0 has no cluster: it may depend on any other, or none.
+    """Raise an InputError if a row with a weight above 0 has no cluster: it may depend on any other row.
 
     Parameters
     ----------
     predictions
         Rows, or a state of them.
     column
-        Column with the clusters as values; None if rows depend on no other.
+        Column with the clusters as values; None if rows are independent.
     """
     if column is not None and predictions.has_rows:
         require_values(
@@ -157,7 +157,7 @@ def require_clusters(predictions: Predictions, column: str | None) -> None:
 
 
 def require_folds(predictions: Predictions, column: str | None) -> None:
-    """Raise an InputError if a row has no fold in a column, if there is one."""
+    """Raise an InputError if a row has no fold, where a column of folds is given."""
     if column is not None and predictions.has_rows:
         require_values(predictions, column, "expected the fold of every row")
 
@@ -184,10 +184,10 @@ def require_values(predictions: Predictions, column: str, mend: str, *, weighted
 
 
 def random_folds(rows: int, folds: int, generator: Rng, units: Units | None = None) -> Positions:
-    """Deal rows at random into folds of equal size, whatever their labels.
+    """Assign rows at random to folds of equal size, without regard to labels.
 
-    Folds that hold each class as evenly as it goes would tell a fit how often a class occurs among the rows
-    that it is judged on: offsets of classes then seem to help where they only follow chance.
+    Stratified folds would tell a fit how often a class occurs among the rows
+    on which it is judged: class offsets then seem to help where they only follow chance.
 
     Parameters
     ----------
@@ -198,7 +198,7 @@ def random_folds(rows: int, folds: int, generator: Rng, units: Units | None = No
     generator : numpy.random.Generator
         Source of randomness.
     units : Units, optional
-        Rows that stay together; where units are fewer than the folds, some of these stay empty.
+        Rows that stay together; with fewer units than folds, some folds stay empty.
 
     Returns
     -------
@@ -213,17 +213,17 @@ def random_folds(rows: int, folds: int, generator: Rng, units: Units | None = No
 
 
 def numbers_of(fold: Labels) -> list[int]:
-    """Return the numbers that occur, ascending; `numpy.unique` would load numpy's masked arrays first."""
+    """Return the distinct numbers, ascending, without `numpy.unique`, which loads numpy's masked arrays."""
     return [int(number) for number in np.flatnonzero(np.bincount(fold))]
 
 
 def column_folds(predictions: Predictions, column: str) -> Positions:
-    """Return the fold of each row, 0 or more: rows that share a value of a column are in one.
+    """Return the fold of each row, 0 or more, from the values of a column.
 
     Raises
     ------
     InputError
-        If there is no such column, it has one value, or a row has none.
+        If there is no such column, it has a single value, or a row has none.
     """
     require_folds(predictions, column)
     values, fold = np.unique(predictions.column(column), return_inverse=True)

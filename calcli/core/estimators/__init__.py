@@ -1,1 +1,1 @@
-"""The mathematics: values, their spread, and what they would be if calibrated."""
+"""The mathematics: values, their spread, and their distribution under perfect calibration."""

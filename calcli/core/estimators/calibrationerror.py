@@ -1,4 +1,4 @@
-"""Calibration errors: what all have in common, and their null distribution by consistency resampling.
+"""Calibration errors: their common parts, and their null distribution by consistency resampling.
 
 Outcomes are drawn from the predictions themselves and the error is computed again (Broecker & Smith 2007;
 Vaicenavicius et al. 2019, section 4.2). The predictions stay fixed, which makes the p-value exact.
@@ -21,11 +21,11 @@ from calcli.core.problems.problem import Problem, segment_sums
 if TYPE_CHECKING:
     pass
 
-DRAWN_ROWS = 20_000  # up to which every row is drawn by itself
-CELLS = 200  # runs of nearly equal scores that are drawn together above that
+DRAWN_ROWS = 20_000  # rows up to which each row is drawn separately
+CELLS = 200  # runs of nearly equal scores; above that number, a run is drawn together
 OUTCOMES = 500_000  # drawn at once
-SIGNIFICANT = 0.05  # at which that many draws leave room: their least p-value, corrected, is half of it
-SHARPNESS = 4  # the least p-value that resampling can give is so much smaller than the strictest level
+SIGNIFICANT = 0.05  # level at which this many draws suffice: their smallest corrected p-value is half of it
+SHARPNESS = 4  # ratio of the strictest level to the smallest p-value that resampling can give
 
 
 @dataclass(frozen=True)
@@ -39,11 +39,11 @@ class Null:
     p_value
         Probability of an error at least as large as the one observed.
     corrected_p
-        The same corrected for the number of slices or classes tested with it (Holm); None for one that is
-        tested by itself, or has too few rows.
+        The same, corrected for the number of slices or classes tested with it (Holm); None for one that is
+        tested alone or has too few rows.
     draws
-        Simulated data sets behind it, B, which cannot show a p-value below 1 / (1 + B); None where the
-        distribution is known.
+        Number of simulated data sets, B; no p-value is below 1 / (1 + B). None where the
+        null distribution is known exactly.
     """
 
     mean: float
@@ -69,12 +69,12 @@ def outcome_sums(problem: Problem, cut_sets: Sequence[Positions], draws: int, rn
 
     Returns
     -------
-    For each set of cuts (draws, len(cuts) - 1) sums, the same whichever others are beside it.
+    For each set of cuts (draws, len(cuts) - 1) sums, which do not depend on the other sets.
     """
     if problem.counts is None and (problem.weights is not None or len(problem.score) <= DRAWN_ROWS):
         return _of_rows(problem, cut_sets, draws, rng)
     sums, start = [], rng.bit_generator.state
-    for cuts in cut_sets:  # each draws from where the source of chance stood
+    for cuts in cut_sets:  # each set starts from the same state of the generator
         rng.bit_generator.state = start
         if problem.counts is not None:
             sums.append(_of_entries(problem, problem.counts, cuts, draws, rng))
@@ -106,7 +106,7 @@ def _of_rows(problem: Problem, cut_sets: Sequence[Positions], draws: int, rng: R
 def _of_entries(
     problem: Problem, counts: NDArray[np.int64], cuts: Positions, draws: int, rng: Rng
 ) -> Doubles:
-    """Draw the outcomes of entries that stand for several rows: the same draws as of the rows themselves.
+    """Draw the outcomes of entries that stand for several rows, with the same draws as for the rows.
 
     Rows of unequal weights are drawn like their effective number of rows of equal weight (Kish 1965).
     """
@@ -137,8 +137,8 @@ def _binomial_sums(
     rng: Rng,
     per_hit: Doubles | None = None,
 ) -> Doubles:
-    """Return (draws, m) sums between places in cells, of `number` rows, each of weight `per_hit`."""
-    # cell by cell, as a distribution is set up once for all of its draws
+    """Return (draws, m) sums between positions, for cells of `number` rows with weight `per_hit` each."""
+    # cell by cell: each distribution is set up once for all draws
     totals = rng.binomial(number[:, None], mean[:, None], size=(len(number), draws))
     return segment_sums(totals.T if per_hit is None else totals.T * per_hit, places)
 
@@ -146,7 +146,8 @@ def _binomial_sums(
 def holm(p_values: Sequence[float] | Doubles) -> Doubles:
     """Return adjusted p-values; Holm's procedure rejects values at or below a level (Holm 1979).
 
-    The chance that any true hypothesis is rejected is then at most the level, however the tests depend on
+    The probability of rejecting any true hypothesis is then at most the level, for any dependence between
+    the tests.
     each other.
 
     Parameters
@@ -167,7 +168,7 @@ def holm(p_values: Sequence[float] | Doubles) -> Doubles:
 
 
 def enough_draws(tests: int) -> int:
-    """Return how many simulated data sets let the least p-value of so many tests be found significant."""
+    """Return how many simulated data sets allow the smallest of this many p-values to be significant."""
     return math.ceil(2 * tests / SIGNIFICANT) - 1
 
 
@@ -177,9 +178,9 @@ def with_holm(nulls: Sequence[Null | None], counted: Sequence[bool]) -> list[Nul
     Parameters
     ----------
     nulls
-        One a test; None for what was not tested.
+        One per test; None for what was not tested.
     counted
-        Whether each has rows enough to be judged; the others stay as they are.
+        Whether each test has enough rows to be corrected; the others stay unchanged.
     """
     p_values = {n: null.p_value for n, null in enumerate(nulls) if null is not None and counted[n]}
     corrected = dict(zip(p_values, holm(list(p_values.values())).tolist(), strict=True))
@@ -192,7 +193,7 @@ def class_wise_error(errors: Doubles, norm: str) -> Any:
     Parameters
     ----------
     errors
-        (..., K) errors, one a class.
+        (..., K) errors, one per class.
     norm
         "1": their mean; "2": the root of their mean square (van de Waterlaat 2021, CW-ECE); "max": the
         largest; "sum": their sum.

@@ -1,9 +1,9 @@
 """Classical calibration of two classes: intercept and slope, Spiegelhalter's test.
 
-They all look at the probability of one class; weights multiply a row's part of the log-likelihood. The
+They all use the probability of one class; weights multiply a row's part of the log-likelihood. The
 standard errors of dependent rows, and of weighted ones, come from the sandwich (Liang & Zeger 1986), with the
 contribution of a unit divided by one minus its leverage, as in the jackknife (MacKinnon & White 1985).
-Weights that bring about class priors are known for each outcome: what all rows of one outcome have in common
+Weights that come from class priors are known for each outcome: what all rows of one outcome have in common
 does not vary.
 """
 
@@ -25,21 +25,21 @@ MAX_STEPS = 100
 STEP = 1e-10  # change of the intercept, relative to its size, at which Newton's method ends
 GRADIENT = 1e-14  # relative gradient at which the fit of a slope ends
 ROUNDING = 1e-12  # relative noise of a summed loss
-LEFT = 1e-9  # what is left of a fit without its only unit
+LEFT = 1e-9  # share of a fit that remains without its only unit
 
 
 @dataclass(frozen=True)
 class Coefficient:
-    """An estimate with its standard error; both are nan where the data do not determine it.
+    """An estimate with its standard error; both are nan if the data do not determine it.
 
     Attributes
     ----------
     value
-        The estimate; infinite where the outcomes can be told apart perfectly.
+        The estimate; infinite if the outcomes are perfectly separable.
     standard_error
         Its standard error, nan if the value is infinite.
     influences
-        (n,) what each unit brings to it, up to a factor.
+        (n,) influence of each unit, up to a factor.
     """
 
     value: float
@@ -47,7 +47,7 @@ class Coefficient:
     influences: Doubles = field(default_factory=lambda: np.zeros(0))
 
     def of_units(self, errors: float) -> Influences | None:
-        """Return the contributions of units, `errors` of them errors; None if it has no standard error."""
+        """Return the influences of units, `errors` of them errors; None without a standard error."""
         number = int(np.count_nonzero(np.square(self.influences)))  # some squares are rounded to 0
         if math.isnan(self.standard_error) or number < 2:
             return None
@@ -84,7 +84,7 @@ def calibration_intercept(
     if outcome.all() or not outcome.any():
         return Coefficient(math.inf if outcome.all() else -math.inf, math.nan)
     loss = LogisticLoss(np.ones((len(outcome), 1)), outcome, _shares(len(outcome), weights), log_odds)
-    # at these ends every outcome is all but sure: the root lies between them
+    # at these ends every outcome is nearly certain: the root lies between them
     low, high = -float(log_odds.max()) - 1000, -float(log_odds.min()) + 1000
     a = 0.0
     for _ in range(MAX_STEPS):
@@ -152,10 +152,10 @@ def _shares(rows: int, weights: Floats | None) -> Doubles:
 def _spread(
     loss: LogisticLoss, weights: Floats | None, units: Units | None, *, priors: bool
 ) -> tuple[Doubles, Doubles]:
-    """Return the (d,) standard errors of the coefficients, and what each unit brings to them, (n, d).
+    """Return the (d,) standard errors of the coefficients, and the (n, d) influences of the units.
 
-    The errors come from the inverse Hessian; with weights, or units of several rows, from the sandwich, with
-    every unit as one observation; nan for a single unit.
+    The errors come from the inverse Hessian or, with weights or units of several rows, from the sandwich,
+    with every unit as one observation; nan for a single unit.
     """
     loss.refresh()
     inverse = np.linalg.inv(loss.hessian)
@@ -176,7 +176,7 @@ def _spread(
 
 
 def _within(influence_values: Doubles, share: Doubles, outcome: Array) -> Doubles:
-    """Return what (N, d) rows bring beside their share of what all rows of their outcome bring."""
+    """Return the (N, d) contributions of rows, less their share of the sum over rows of equal outcome."""
     outcome = outcome.astype(np.intp)
     means = [
         np.bincount(outcome, column, 2) / np.bincount(outcome, share, 2) for column in influence_values.T
@@ -191,9 +191,9 @@ class ZTest:
     Attributes
     ----------
     z, p_value
-        The statistic, and how probable one as far from 0 is if the scores are right.
+        The statistic, and the probability of one at least as far from 0 if the scores are right.
     influences
-        (N,) what each row brings to the statistic of so many rows.
+        (N,) influence of each row on the statistic.
     """
 
     z: float
@@ -204,8 +204,8 @@ class ZTest:
 def spiegelhalter_test(score: Floats, outcome: Array, weights: Floats | None = None) -> ZTest:
     """Return Spiegelhalter's test of calibration (Spiegelhalter 1986).
 
-    It compares the Brier score with its expectation if the scores are right, over its standard deviation:
-    positive Z means a worse Brier score than the scores promise, as over-confident ones have.
+    The statistic is the Brier score minus its expectation under right scores, over its standard deviation:
+    positive Z means a worse Brier score than expected, as for over-confident scores.
 
     Parameters
     ----------
@@ -231,18 +231,18 @@ def spiegelhalter_test(score: Floats, outcome: Array, weights: Floats | None = N
 
 @dataclass(frozen=True)
 class OfTwo:
-    """The rows that have weight, through the second of two classes.
+    """The rows with a positive weight, seen through the second of two classes.
 
     Attributes
     ----------
     score, outcome, log_odds, weights
         (N,) of the rows.
     units
-        Which belong together.
+        The unit of each row.
     priors
         Whether the weights bring about class priors.
     clip
-        The least probability, and the least distance to 1, of log-odds; 0 for none.
+        Smallest distance of a probability to 0 and 1 before log-odds are taken; 0 for no clipping.
     """
 
     score: Floats
@@ -264,6 +264,6 @@ class OfTwo:
 
     @cached_property
     def errors(self) -> float:
-        """How many units of equal weight have the less probable outcome."""
+        """Effective number of units with the less probable outcome."""
         wrong = self.units.sums(1.0 * (self.outcome != (self.score > 0.5)), self.weights)
         return float(of_equal_weight(wrong.sum(), np.square(wrong).sum()))

@@ -25,7 +25,7 @@ FORMS = "zero-one, balanced, abstain:COST, imbalanced:CLASS:COST"
 
 @dataclass(frozen=True)
 class CostMatrix:
-    """What each decision costs under each true class.
+    """The cost of each decision under each true class.
 
     Attributes
     ----------
@@ -63,7 +63,7 @@ class CostMatrix:
     def threshold(self) -> float | None:
         """Probability of the second class above which the second decision costs less; None if there is none.
 
-        Of two classes and two decisions, each the better one for its class.
+        It needs two classes and two decisions, each the better one for its class.
         """
         if self.cost.shape != (2, 2):
             return None
@@ -77,12 +77,12 @@ class CostMatrix:
 
     @cached_property
     def _gain(self) -> Doubles:
-        """(K, D) what each decision saves against the worst one; of zero-one costs exactly the identity."""
+        """(K, D) saving of each decision over the worst one; exactly the identity for zero-one costs."""
         return self.cost.max(axis=1, keepdims=True) - self.cost
 
     @cached_property
     def _own_gain(self) -> Doubles | None:
-        """(K,) savings of the first K decisions, if each saves anything for one class only."""
+        """(K,) savings of the first K decisions, if each saves something for one class only."""
         k = len(self.cost)
         diagonal = np.diagonal(self._gain)
         return diagonal[:, None] if np.array_equal(self._gain[:, :k], np.diag(diagonal)) else None
@@ -107,20 +107,20 @@ class CostMatrix:
         return expected_gain.argmax(axis=0)
 
     def decided(self, block: Block) -> Positions:
-        """Return what `decide` says, which is asked once for each block."""
+        """Return the decisions of `decide`, computed once for each block."""
         return block.kept(self.decision_column, self.decide)
 
 
 @dataclass(frozen=True)
 class Decided(CostMatrix):
-    """What decisions cost that were made by anything.
+    """The costs of decisions that were made elsewhere.
 
     Attributes
     ----------
     source
         The column they are from.
     given
-        (N,) the decision for each row.
+        (N,) decision for each row.
     """
 
     source: str
@@ -188,7 +188,7 @@ class CostWord:
         Raises
         ------
         UsageError
-            If there is no such class, or the rows are answers, for which nobody decides.
+            If there is no such class, or the rows are answers, which involve no decision.
         InputError
             If balanced costs are asked for and a class has no rows.
         """
@@ -221,7 +221,7 @@ class CostWord:
 
 @dataclass(frozen=True)
 class CostTable:
-    """Costs given one by one.
+    """Costs given in a table.
 
     Attributes
     ----------
@@ -230,7 +230,7 @@ class CostTable:
     classes, decisions
         Names of the rows and of the columns.
     costs
-        One row of costs a class.
+        One row of costs per class.
     """
 
     name: str
@@ -262,12 +262,12 @@ ALWAYS_KNOWN: tuple[CostWord, ...] = (CostWord("zero-one", "zero-one"), CostWord
 
 
 def parse_cost_word(text: str) -> CostWord | None:
-    """Return the costs that a word such as `abstain:0.1` or `imbalanced:cat:10` stands for, or None.
+    """Return the costs for a word such as `abstain:0.1` or `imbalanced:cat:10`, or None.
 
     Raises
     ------
     UsageError
-        If the word is known, but what follows it is wrong.
+        If the word is known but its arguments are wrong.
     """
     head, *values = text.strip().split(":")
     word: Word | None = next((get_arg for get_arg in get_args(Word) if get_arg == head), None)
@@ -283,7 +283,7 @@ def parse_cost_word(text: str) -> CostWord | None:
 
 
 def with_distinct_names(costs: Sequence[Definition]) -> tuple[Definition, ...]:
-    """Return costs that share no name: words used twice get what follows them, as in `abstain-0.1`.
+    """Return costs with distinct names: a word used twice gets its argument appended, as in `abstain-0.1`.
 
     Raises
     ------
@@ -299,7 +299,7 @@ def with_distinct_names(costs: Sequence[Definition]) -> tuple[Definition, ...]:
 
 
 def find_costs(name: str, costs: Sequence[Costs]) -> Costs:
-    """Return the costs of that name: defined ones first, then the words that need no number.
+    """Return the costs with a name: defined costs first, then words that need no number.
 
     Raises
     ------
@@ -320,7 +320,7 @@ def matrix_of(costs: Costs, predictions: Predictions) -> CostMatrix:
     Raises
     ------
     UsageError
-        If they name another class, or are of decisions for a class where there are answers.
+        If they name an unknown class, or decide for a class although the rows are answers.
     InputError
         If they do not fit the classes.
     """

@@ -1,4 +1,4 @@
-"""Scores taken apart: binned calibration and refinement loss, and the CORP decomposition without bins."""
+"""Decompositions of scores: binned calibration and refinement loss, and CORP, which needs no bins."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class BinnedLosses:
     Attributes
     ----------
     calibration, refinement
-        Summed over the classes. Their sum misses the score by what bins hide.
+        Summed over the classes. Their sum differs from the score by the variation within bins.
     """
 
     calibration: float
@@ -33,7 +33,7 @@ class BinnedLosses:
 
 
 def binned_losses(bins: Bins, rule: Decomposable) -> BinnedLosses:
-    """Return the losses by a rule from the sums over the bins of every class, (K, m)."""
+    """Return the losses under a scoring rule from the (K, m) sums over the bins of every class."""
     return BinnedLosses(*(float(losses.sum()) for losses in class_losses(bins, rule)))
 
 
@@ -42,13 +42,13 @@ def class_losses(bins: Bins, rule: Decomposable) -> tuple[Doubles, Doubles]:
     full = bins.weight > 0
     share = np.where(full, bins.weight, 0) / bins.weight[0].sum()
     weight = np.where(full, bins.weight, 1)
-    # the first bin is what the others leave of a sum, and may be a rounding error below 0
+    # the first bin is a total less the other bins, and may be a rounding error below 0
     return rule.binned(share, np.maximum(bins.score, 0) / weight, bins.outcome / weight)
 
 
 @dataclass(frozen=True)
 class RefinedBins:
-    """The frequencies of every class in the bins of its probability, taken for predictions.
+    """The frequencies of every class in the bins of its probability, used as predictions.
 
     Attributes
     ----------
@@ -87,15 +87,15 @@ class RefinedBins:
         return self.rule.refined(frequency, of_label)
 
     def bias(self, share: float = 1.0) -> float:
-        """Return by how much the refinement loss of a few rows is expected to miss the loss of many.
+        """Return the expected difference between the refinement losses of few rows and of many.
 
-        The frequency of a bin with no more information than one row is 0 or 1, which hides all of the loss
-        there: it is taken to be the loss of the mean probability.
+        The frequency of a bin with the information of a single row is 0 or 1, which hides all of the loss
+        there: the loss of the mean probability is used instead.
 
         Parameters
         ----------
         share
-            Of the rows, how many of equal weight would tell as much.
+            Effective number of rows, as a share of the rows.
         """
         several = self.sums.count * share > 1 + MASS_ROUNDING
         frequency, weight = self._frequency[several], self.sums.weight[several]
@@ -127,12 +127,12 @@ class Corp:
 
     @property
     def miscalibration(self) -> float:
-        """What the best increasing map wins; never negative but for rounding."""
+        """The gain of the best increasing map; never negative except for rounding."""
         return self.score - self.recalibrated
 
     @property
     def discrimination(self) -> float:
-        """What that map wins against the best constant; never negative but for rounding."""
+        """The gain of that map over the best constant; never negative except for rounding."""
         return self.uncertainty - self.recalibrated
 
 
@@ -142,7 +142,7 @@ def corp(order: Floats, outcome: Array, losses: Array, weights: Floats | None, r
     Parameters
     ----------
     order
-        (N,) the probabilities, or anything that increases with them.
+        (N,) probabilities, or any increasing function of them.
     outcome
         (N,) 0 or 1.
     losses

@@ -1,4 +1,4 @@
-"""What the data say about the difference of two systems: intervals, p-values, proofs against a margin."""
+"""Evidence on the difference of two systems: intervals, p-values, tests against a margin."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ NORMAL = NormalDist()
 
 @dataclass(frozen=True)
 class Margin:
-    """How much worse is still good enough.
+    """The margin by which a system may be worse and still good enough.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class Margin:
 
     @classmethod
     def read(cls, text: str) -> Margin:
-        """Return what a number stands for, or a percentage such as `5%`.
+        """Return the margin for a number, or for a percentage such as `5%`.
 
         Raises
         ------
@@ -72,16 +72,16 @@ NO_MARGIN = Margin()
 
 
 class Evidence:
-    """The spread behind a difference, candidate minus baseline; here none, as where no test is known.
+    """The spread of a difference, candidate minus baseline; this base has none, for metrics without a test.
 
     `sign` is +1 where a larger value of the metric is worse, -1 where it is better.
 
     Attributes
     ----------
     method
-        How the spread was found, for signatures.
+        How the spread was estimated, for signatures.
     no_interval
-        Why there is no interval; "" where there is one, or where there never is.
+        Why there is no interval; "" if there is one, or if the metric never has one.
     standard_error
         Of the difference; nan without an interval.
     """
@@ -91,7 +91,7 @@ class Evidence:
     standard_error: Any = math.nan
 
     def interval(self, level: float) -> Interval | None:
-        """Return the interval of the difference; None where none is sound."""
+        """Return the interval of the difference; None if none is sound."""
         return None
 
     def p_value(self) -> float:
@@ -112,7 +112,7 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Studentized(Evidence):
-    """What each unit brings to the values of both systems."""
+    """The influence of each unit on the values of both systems."""
 
     baseline: Influences
     candidate: Influences
@@ -153,20 +153,20 @@ class Studentized(Evidence):
 
 @dataclass(frozen=True)
 class ExactShares(Evidence):
-    """The difference of two shares of independent rows, which holds at least what it promises.
+    """The difference of two shares of independent rows, with exact, conservative inference.
 
-    Of paired rows only the discordant ones count, which one system alone has right. If both systems are
+    Only discordant paired rows count, which one system alone has right. If both systems are
     equally good, the candidate wins each discordant row with probability one half: p comes from McNemar's
-    exact test (1947). The interval belongs to the same test, melded with the exact distribution of the number
-    of discordant rows (Fay & Lumbard 2021): it holds 0 if and only if p is above its level. Of unpaired rows
-    the interval joins the exact ones of both shares, each at half of the error (Bonferroni).
+    exact test (1947). The interval matches this test, melded with the exact distribution of the number
+    of discordant rows (Fay & Lumbard 2021): it contains 0 if and only if p is above its level. For unpaired
+    rows the interval combines the exact ones of both shares, each at half of the error (Bonferroni).
 
     Attributes
     ----------
     gained, of_gained
-        Hits of the candidate, of paired rows of it alone, and among how many rows.
+        Hits of the candidate, for paired rows only those of the candidate alone, and the number of rows.
     lost, of_lost
-        The same of the baseline.
+        The same for the baseline.
     baseline
         The baseline's share.
     paired
@@ -187,7 +187,7 @@ class ExactShares(Evidence):
 
     @property
     def standard_error(self) -> float:
-        """Of the difference, by the variance of what each row brings."""
+        """Of the difference, from the variance of the row contributions."""
         n, m = self.of_gained, self.of_lost
         if self.paired:
             squares, mean = self.gained + self.lost, (self.gained - self.lost) / n
@@ -234,16 +234,16 @@ NODES, NODE_WEIGHTS = np.polynomial.legendre.leggauss(64)
 
 
 def melded_p(gained: int, lost: int, rows: int, limit: float) -> float:
-    """Return the p-value of a difference of paired shares of at most a limit: small values prove it above.
+    """Return the p-value of a difference of paired shares of at most a limit: small values prove more.
 
-    The difference is the share of discordant rows times 2 w - 1, where w is the share of them that the
-    candidate wins. Both have their exact lower or upper confidence distributions, beta distributions,
+    The difference is the share of discordant rows times 2 w - 1, where w is the share of these that the
+    candidate wins. Both have exact lower or upper confidence distributions, which are beta distributions,
     whichever makes the difference smaller; p is the chance that their product is at most the limit.
 
     Parameters
     ----------
     gained, lost
-        Discordant rows: that the candidate, or the baseline, alone has right.
+        Discordant rows that the candidate alone, or the baseline alone, has right.
     rows
         All rows.
     limit
@@ -268,7 +268,7 @@ def melded_p(gained: int, lost: int, rows: int, limit: float) -> float:
 
 
 def _at_most(hits: int, rows: int, share: Doubles) -> Doubles:
-    """Return the probability of at most so many hits, for each of some shares."""
+    """Return the probability of at most this many hits, for each share."""
     k = np.arange(hits + 1)
     ways = [math.lgamma(rows + 1) - math.lgamma(n + 1) - math.lgamma(rows - n + 1) for n in k]
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -278,7 +278,7 @@ def _at_most(hits: int, rows: int, share: Doubles) -> Doubles:
 
 @dataclass(frozen=True)
 class Normal(Evidence):
-    """Doubles with their variances and covariance, taken for normally distributed."""
+    """Two values with their variances and covariance, treated as normally distributed."""
 
     baseline: float
     candidate: float
@@ -324,7 +324,7 @@ class Normal(Evidence):
 
 @dataclass(frozen=True)
 class Equal(Evidence):
-    """Two systems with the same value from every unit, but for rounding: the candidate is as good."""
+    """Two systems with the same value from every unit, up to rounding: the candidate is as good."""
 
     method = "equal"
     standard_error = 0.0
@@ -335,18 +335,18 @@ class Equal(Evidence):
 
 @dataclass(frozen=True)
 class DistanceEvidence(Evidence):
-    """Of a metric that is best at a target: whether one of two systems is nearer to it.
+    """For a metric that is best at a target: whether one of two systems is nearer to it.
 
-    Both are as far from it if their values are equal, or if these lie on opposite sides of it: if the
-    difference is 0, or the sum of both errors. Both must be rejected, and the larger of their p-values is one
-    (an intersection-union test, Berger 1982). The interval is the one of the difference.
+    Both are equally far from it if their values are equal, or lie equally far on opposite sides: if the
+    difference, or the sum of both errors, is 0. Both must be rejected, and the larger of their p-values is
+    valid (an intersection-union test, Berger 1982). The interval belongs to the difference.
 
     Attributes
     ----------
     difference
         The evidence on the difference.
     errors
-        The sum of both errors; None where nothing is known of it.
+        The sum of both errors; None if its spread is unknown.
     """
 
     difference: Evidence
@@ -367,21 +367,21 @@ class DistanceEvidence(Evidence):
         return self.difference.interval(level)
 
     def p_value(self) -> float:
-        """Return the two-sided p-value of both being as near; nan where few rows carry the errors."""
+        """Return the two-sided p-value of both being equally near; nan if few rows carry the errors."""
         if self.errors is None or not self.errors.enough:
             return math.nan
         return max(self.difference.p_value(), 2 * min(self.errors.p_above(0), self.errors.p_below(0)))
 
 
 def sum_of_errors(baseline: Influences, candidate: Influences, target: float, paired: bool) -> Spread:
-    """Return the sum of what two values are above a target."""
+    """Return the sum of the distances of two values above a target."""
     spread = contrast(candidate, baseline, paired, factor=-1.0).spread
     return replace(spread, value=spread.value - 2 * target)
 
 
 @dataclass(frozen=True)
 class ByProxy(Evidence):
-    """The difference of two means on the same rows, by few labels and a proxy.
+    """The difference of two means on the same rows, from few labels and a proxy.
 
     Attributes
     ----------
@@ -426,10 +426,10 @@ STATISTICS = 4_000_000  # statistics in memory at once
 
 @dataclass(frozen=True)
 class Simultaneous:
-    """The correction of several two-sided tests by single-step max-T (Westfall & Young 1993).
+    """Correction of several two-sided tests by single-step max-T (Westfall & Young 1993).
 
     The largest of several normal statistics is drawn with their correlations (Hothorn et al. 2008): similar
-    systems and similar metrics cost less than Bonferroni's correction, which is the most it takes.
+    systems and similar metrics cost less than Bonferroni's correction, and never more.
 
     Attributes
     ----------
@@ -451,7 +451,7 @@ class Simultaneous:
         covariance
             (k, k), of the estimates.
         contrasts
-            (m, k) coefficients of the tested differences; differences without variance do not count.
+            (m, k) coefficients of the tested differences; differences without variance are left out.
         seed
             Of the draws.
         """
@@ -477,7 +477,7 @@ class Simultaneous:
         return max(p, min(self.number * p, float(1 + at_least) / (1 + len(self.peaks))))
 
     def pointwise(self, level: float) -> float:
-        """Return the level of each interval at which all hold at once with some probability."""
+        """Return the level of each interval at which all hold simultaneously with a given probability."""
         if self.number < 2:
             return level
         alpha = 1 - level
@@ -487,7 +487,7 @@ class Simultaneous:
 
 
 def joint_covariance(influences: Sequence[Influences], *, paired: bool = True) -> Doubles:
-    """Return the (k, k) covariance of estimates, which is 0 for estimates from different units."""
+    """Return the (k, k) covariance of estimates; it is 0 for estimates from different units."""
     covariance = np.zeros((len(influences), len(influences)))
     units = [len(influence.of_units) if paired else -n for n, influence in enumerate(influences)]
     for number in set(units):
@@ -501,10 +501,10 @@ def joint_covariance(influences: Sequence[Influences], *, paired: bool = True) -
 def gap_p_values(bins: Bins, heaviest: float = 1.0) -> Doubles:
     """Return bounds of the p-values of the gaps of bins if the scores are calibrated.
 
-    Outcomes of different probabilities are nearer to their mean than the same number with the mean
+    Outcomes with different probabilities vary less about their mean than the same number with the mean
     probability (Hoeffding 1956), which has a tail of at most Phi(-sqrt(2 n KL)), where KL is the divergence
-    of the mean probability from the frequency with one outcome less apart (Zubkov & Serov 2013); for both
-    sides twice this tail. With weights, n is their sum divided by the heaviest one, and the bound
+    of the mean probability from the frequency moved by one outcome towards it (Zubkov & Serov 2013); for both
+    sides it is twice this tail. With weights, n is their sum divided by the largest one, and the bound is
     approximate.
 
     Parameters
@@ -530,15 +530,15 @@ def gap_p_values(bins: Bins, heaviest: float = 1.0) -> Doubles:
 
 
 def _terms(observed: Doubles, expected: Doubles) -> Doubles:
-    """Return observed * log(observed / expected), 0 where nothing is observed."""
+    """Return observed * log(observed / expected), or 0 where `observed` is 0."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(observed > 0, observed * (np.log(observed) - np.log(expected)), 0)
 
 
 def beyond_chance(bins: Bins, heaviest: float = 1.0) -> Bools:
-    """Tell which gaps exceed chance, corrected for the number of bins with rows (Holm, at 5%).
+    """Return which gaps exceed chance, corrected for the number of bins with rows (Holm, at 5%).
 
-    If the scores are calibrated, the chance of a single such error is at most 5%.
+    If the scores are calibrated, the probability of any false finding is at most 5%.
     """
     filled = bins.weight > 0
     beyond = np.zeros(filled.shape, np.bool_)
@@ -549,11 +549,11 @@ def beyond_chance(bins: Bins, heaviest: float = 1.0) -> Bools:
 def slice_p_value(
     value: float, interval: Interval | None, overall: float, overall_interval: Interval | None, share: float
 ) -> float:
-    """Return the p-value of a slice's value if its rows are any rows, by a normal approximation.
+    """Return the p-value of "a slice is a random part of all rows", by a normal approximation.
 
-    Its standard error is the larger of two: from its own interval, on the side of the value of all rows, and
+    The standard error is the larger of two: from its own interval, on the side of the value of all rows, and
     from an equal number of rows of all. The first alone is too small where a slice happens to lack the few
-    rows that make a mean large, the second where it happens to have them.
+    rows that make a mean large, the second if it happens to have them.
 
     Parameters
     ----------

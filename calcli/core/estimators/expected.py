@@ -34,7 +34,7 @@ class Upper(Protocol):
     """An integral over the threshold, from any point upwards."""
 
     def upper(self, start: Doubles) -> Doubles:
-        """Return the integrals from `start`, (...) log-odds, to where the thresholds end."""
+        """Return the integrals from `start`, (...) log-odds, to the largest threshold."""
 
 
 class IntegralOfRisks:
@@ -77,7 +77,7 @@ class IntegralOfRisks:
         return losses
 
     def constant(self, priors: Doubles) -> Doubles:
-        """Return the (...) score of always answering with the class frequencies, (..., 2)."""
+        """Return the (...) score of constant class frequencies, (..., 2)."""
         with np.errstate(divide="ignore"):
             log_odds = np.log(priors[..., 1]) - np.log(priors[..., 0])
         losses = (self._first.upper(-log_odds), self._second.upper(log_odds))
@@ -180,7 +180,7 @@ Weights = Sequence[tuple[float, float]]
 
 
 class Risk(ScoringRule):
-    """The cost of the decisions that a posterior says cost least."""
+    """The cost of the decisions with the least expected cost."""
 
     def __init__(self, costs: CostMatrix) -> None:
         self.costs = costs
@@ -194,11 +194,11 @@ class Risk(ScoringRule):
         return self.costs.cost[labels, self._decisions(log_probs)]
 
     def expected(self, log_probs: Doubles, posteriors: Doubles) -> Doubles:
-        """Return the (N,) costs expected of the decisions."""
+        """Return the (N,) expected costs of the decisions."""
         return np.vecdot(np.exp(posteriors), self.costs.cost.T[self._decisions(log_probs)])
 
     def constant(self, priors: Doubles) -> Doubles:
-        """Return the cost of the decision that is best for all."""
+        """Return the cost of the best constant decision."""
         return (priors @ self.costs.cost).min(axis=-1)
 
     def _decisions(self, log_probs: Floats) -> Positions:
@@ -303,7 +303,7 @@ class _Trapezoids:
 
 
 def find_weights(name: str, tables: Mapping[str, Weights]) -> WeightedRisk:
-    """Return the score of the weights of that name.
+    """Return the score of the weights with a name.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Few labels, many predictions: the mean of an outcome that some rows have, by a proxy that all rows have.
+"""Few labels, many predictions: the mean of an outcome known for some rows, with a proxy known for all rows.
 
 The proxy is a judge's verdict, a grade, or the outcome that a probability expects. Verdicts are
 post-stratified, anything else is a control variate by regression, as in prediction-powered inference
@@ -74,7 +74,7 @@ class FewLabels:
     units
         (n + N,) the question or cluster of each row, labelled ones first; None if rows are independent.
     ends
-        Between which outcomes lie: 0 and 1, of differences -1 and 1.
+        Range of outcomes: 0 and 1, or -1 and 1 for differences.
     """
 
     outcome: Doubles
@@ -90,7 +90,7 @@ class FewLabels:
 
     @property
     def number(self) -> int:
-        """How many rows, or questions, are labelled."""
+        """Number of labelled rows, or questions."""
         return len(self.outcome) if self.units is None else len(np.unique(self.units[: len(self.outcome)]))
 
     @property
@@ -102,7 +102,7 @@ class FewLabels:
 
     @property
     def helps(self) -> bool:
-        """Whether the proxy is used, which is decided before there is an interval."""
+        """Whether the proxy is used, decided before any interval is computed."""
         square = self.correlation**2
         return self.correlation > 0 and (self.number - 2) * square >= HELPS * (1 - square)
 
@@ -113,14 +113,14 @@ class FewLabels:
         return self.units is None and self.ends == (0.0, 1.0) and bool(np.isin(values, (0, 1)).all())
 
     def corrected(self, level: float, *, always: bool = False) -> Corrected | None:
-        """Return the mean by both; None where the labels alone tell as much.
+        """Return the mean from both; None if the labels alone are as precise.
 
         Parameters
         ----------
         level
             Of the interval.
         always
-            Whether verdicts are used though they may not help.
+            Whether verdicts are used even if they may not help.
         """
         if self.of_verdicts and (always or self.helps):
             return post_stratified(float(self.every.sum()), len(self.every), *self.by_verdict(), level)
@@ -136,7 +136,7 @@ class FewLabels:
         return hits.astype(np.float64), of.astype(np.float64)
 
     def regression(self, level: float) -> Spread | None:
-        """Return the spread of the mean by a regression on the proxy; None if labels alone tell as much.
+        """Return the spread of the mean by a regression on the proxy; None if labels alone are as precise.
 
         Parameters
         ----------
@@ -192,7 +192,7 @@ class FewLabels:
         return min(1.0, 2 * min(rank_sum_p(*sides), kolmogorov_p(*sides)))
 
     def labels_needed(self, half_width: float, level: float) -> int | None:
-        """Return how many labels bring an interval to a half-width, by the verdicts; None if all do not.
+        """Return how many labels give an interval of a half-width; None if labels of all rows do not.
 
         Half a disagreement is added to each verdict of the pilot.
         """

@@ -12,7 +12,7 @@ from calcli.core.calibrators.fit.logistic import LogisticLoss
 from calcli.core.calibrators.fit.newton import minimize
 from calcli.core.data.arrays import Array, Doubles, Floats, from_log_odds
 
-QUANTILES = {  # where Harrell places knots (2015, table 2.3), and the rows from which there are so many
+QUANTILES = {  # Harrell's positions of knots (2015, table 2.3), and the fewest rows for that number of knots
     100: (0.05, 0.275, 0.5, 0.725, 0.95),
     30: (0.05, 0.35, 0.65, 0.95),
     0: (0.1, 0.5, 0.9),
@@ -27,13 +27,13 @@ class FlexibleCurve:
     Attributes
     ----------
     knots
-        (k,) ascending log-odds; of fewer than three, the curve is a straight line in log-odds.
+        (k,) ascending log-odds; with fewer than three, the curve is a straight line in log-odds.
     centre, scale
-        What the spline subtracts from log-odds, and divides them by.
+        What the spline subtracts from the log-odds, and then divides by.
     coefficients
         (d,) the constant, the slope, and d - 2 = k - 2 bends; or (B, d) of B outcomes.
     covariance
-        (d, d) of the coefficients; nan where a spline can tell the outcomes apart perfectly.
+        (d, d) covariance of the coefficients; nan if a spline separates the outcomes perfectly.
     """
 
     knots: Doubles
@@ -115,7 +115,7 @@ def flexible_curve(
     covariance = np.full((features.shape[1],) * 2, math.nan)
     prob = from_log_odds(coefficients @ features.T)
     spread = prob * (1 - prob)
-    if outcome.ndim == 1 and spread @ share > GRADIENT:  # else the outcomes can be told apart
+    if outcome.ndim == 1 and spread @ share > GRADIENT:  # else the outcomes are separable
         curvature = features.T * spread
         inverse = np.linalg.pinv(curvature * share @ features)
         covariance = inverse @ (curvature * squares @ features) @ inverse / weight.sum() ** 2

@@ -1,4 +1,4 @@
-"""Intervals, and the quantiles of distributions that they are made of."""
+"""Intervals, and the distribution functions and quantiles behind them."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from calcli.core.language.text import counted
 TINY = 1e-300
 MOST_TERMS = 10_000  # of the continued fraction; about the root of the parameters are needed
 MOST_STEPS = 200
-MANY, MANY_EACH = 1e7, 1e4  # rows, in all or for each hit, of which most are known to be none
+MANY, MANY_EACH = 1e7, 1e4  # rows, in all or per hit, mostly known misses
 LEAST_LOG = 600.0  # of a density by which a step may be divided
 
 
 def beta_cdf(x: float, a: float, b: float) -> float:
     """Return P(X <= x) of a Beta(a, b) variable, the regularized incomplete beta function.
 
-    By its continued fraction (DLMF 8.17.22), evaluated by Lentz's method.
+    It uses the continued fraction (DLMF 8.17.22), evaluated by Lentz's method.
     """
     if x <= 0 or x >= 1:
         return float(x >= 1)
@@ -69,12 +69,12 @@ def t_upper(t: float, freedom: float) -> float:
 
 
 def share_least(hits: float, rows: float, tail: float) -> float:
-    """Return the least share at which so many hits, or more, have a probability (Clopper & Pearson 1934)."""
+    """Return the share at which this many hits or more have a given probability (Clopper & Pearson 1934)."""
     return beta_quantile(tail, hits, rows - hits + 1) if hits else 0.0
 
 
 def share_most(hits: float, rows: float, tail: float) -> float:
-    """Return the greatest share at which so few hits, or fewer, have a probability."""
+    """Return the share at which this many hits or fewer have a given probability."""
     return beta_quantile(1 - tail, hits + 1, rows - hits) if hits < rows else 1.0
 
 
@@ -85,7 +85,7 @@ def jeffreys(hits: float, rows: float, level: float) -> tuple[float, float]:
 
 
 def coin_upper(heads: int, tosses: int) -> float:
-    """Return the probability of so many heads, or more, of a fair coin."""
+    """Return the probability of this many heads or more with a fair coin."""
     return beta_cdf(0.5, heads, tosses - heads + 1) if heads else 1.0
 
 
@@ -121,7 +121,7 @@ def _continued(x: float, a: float, b: float) -> float:
 
 
 def root(rising: Callable[[float], float], low: float, high: float) -> float:
-    """Return where a rising function of [low, high] crosses zero; `high` if it does not."""
+    """Return where an increasing function on [low, high] crosses zero; `high` if it does not."""
     while (middle := (low + high) / 2) - low > 1e-13 * high + 1e-16:
         if rising(middle) < 0:
             low = middle
@@ -131,13 +131,13 @@ def root(rising: Callable[[float], float], low: float, high: float) -> float:
 
 
 def level_percent(level: float) -> str:
-    """Return the level of an interval as a percentage, with no digit rounded away."""
+    """Return the level of an interval as a percentage, unrounded."""
     return f"{100 * level:.10g}%"
 
 
 @dataclass(frozen=True)
 class Interval:
-    """An interval that holds the truth with a known probability.
+    """An interval that contains the true value with a known probability.
 
     Attributes
     ----------
@@ -155,14 +155,14 @@ class Interval:
     def of_share(cls, hits: float, rows: float, level: float) -> Interval:
         """Return the exact interval of a share of independent rows (Clopper & Pearson 1934).
 
-        For numbers that are not whole, as with partial rows, it interpolates by beta quantiles.
+        For fractional numbers, as with partial rows, it interpolates by beta quantiles.
         """
         tail = (1 - level) / 2
         return cls(share_least(hits, rows, tail), share_most(hits, rows, tail), level)
 
     @classmethod
     def of_parts(cls, mean: float, squares: float, heaviest: float, level: float) -> Interval:
-        """Return the interval of a mean in [0, 1] to which few of many rows bring nearly all.
+        """Return the interval of a mean in [0, 1] to which few of many rows contribute nearly everything.
 
         The interval of Fay & Feuer 1997, for sums of rare events of unlike weight, with beta in place of
         gamma distributions: the weight is the mean weight of the events seen, and for the upper end another
@@ -171,18 +171,18 @@ class Interval:
         Parameters
         ----------
         mean
-            Sum of what the rows bring.
+            Sum of the row contributions.
         squares
-            Sum of the squares of that.
+            Sum of their squares.
         heaviest
-            The most that a row can bring.
+            The largest possible contribution of a row.
         level
             Of the interval.
         """
         tail = (1 - level) / 2
 
         def end(of: Callable[[float, float, float], float], hits: float, rows: float) -> float:
-            capped = min(rows, max(MANY, MANY_EACH * hits))  # beyond, it is as 1 over the rows
+            capped = min(rows, max(MANY, MANY_EACH * hits))  # beyond it, scales as 1 / rows
             return of(hits, capped, tail) * (capped / rows)
 
         low = end(share_least, mean * mean / squares, mean / squares) if squares > 0 else 0.0
@@ -227,18 +227,18 @@ class Interval:
         return cls(low, (product + math.sqrt(product**2 - above * of_above)) / of_above, ends.level)
 
     def within(self, outer: Interval) -> Interval:
-        """Return it no further out than another one at either end."""
+        """Return the interval limited to another one at both ends."""
         return Interval(max(self.low, outer.low), min(self.high, outer.high), self.level)
 
     def contains(self, value: float) -> bool:
-        """Return whether a value lies within it, or at an end but for rounding."""
+        """Return whether a value lies in the interval, ends included, up to rounding."""
         slack = 1e-12 * max(1.0, abs(value)) if math.isfinite(value) else 0.0
         return self.low - slack <= value <= self.high + slack
 
 
-ERROR = "error"  # of which a figure needs many
+ERROR = "error"  # units that an estimate needs in number
 FEWEST = 5  # observations that carry an estimate with an interval
-ROUNDING = 1e-11  # relative to the value: what is spread by less is constant
+ROUNDING = 1e-11  # relative to the value: a smaller spread counts as constant
 NEEDED = f"; an interval needs {FEWEST}"
 SECOND_ORDER = "it is not linear over the width of an interval"
 BIASED = "its bias is more than half the width of an interval"
@@ -247,13 +247,13 @@ STRAIGHT = 1e-6  # skewness below which there is nothing to remove
 
 
 def effective_size(squares: float, fourths: float) -> float:
-    """Return how many observations carry a sum, given the sums of their squares and fourth powers."""
+    """Return the effective number of observations in a sum, given the sums of squares and fourth powers."""
     size = squares * squares / fourths if fourths > 0 else 0.0
     return size if math.isfinite(size) else 0.0  # powers of losses such as 1e200
 
 
 def carried_by(number: float, unit: str = "row", scarce: str = "") -> str:
-    """Return why there is no interval: too few units carry it, or have the scarce outcome."""
+    """Return why there is no interval: too few units carry the estimate, or have the rare outcome."""
     count = math.floor(number)
     if not scarce:
         carry = f"{counted(count, unit)} carr{'ies' if count == 1 else 'y'} nearly all of it"
@@ -264,29 +264,29 @@ def carried_by(number: float, unit: str = "row", scarce: str = "") -> str:
 
 @dataclass(frozen=True)
 class Spread:
-    """An estimate, and the moments of what each observation brings to it.
+    """An estimate, and the moments of the observations' influences.
 
     Attributes
     ----------
     value
         The estimate.
     number
-        Of observations that have weight.
+        Number of observations with a positive weight.
     squares, cubes, fourths
-        Sums of the powers of what they bring: deviations from the estimate, each times the observation's
+        Sums of powers of the influences: deviations from the estimate, each times the observation's
         share of the weight.
     bias
-        By how much the estimate is expected to be too large.
+        Expected excess of the estimate.
     curvature
-        Half the second derivative of the estimate along the path on which it changes as much as it does.
+        Half the second derivative of the estimate in the direction of the influences.
     fewest
-        How many observations there are of what it needs many of, such as errors, or the rarer of two classes.
+        Number of observations of the scarce kind, such as errors or the rarer of two classes.
     unseen
-        The most that an observation can bring which was not seen; 0 where that is not known.
+        The largest influence of an unseen observation; 0 if it is unknown.
     scarce
-        What `fewest` counts, such as "error"; empty where that is no word of the user's.
+        What `fewest` counts, such as "error"; empty if users have no word for it.
     degrees
-        Degrees of freedom; 0 where the effective number of observations tells them.
+        Degrees of freedom; 0 if they follow from the effective number of observations.
     """
 
     value: float
@@ -303,17 +303,17 @@ class Spread:
 
     @property
     def standard_error(self) -> float:
-        """Of the estimate; nan of one observation."""
+        """Of the estimate; nan for a single observation."""
         return math.sqrt(self.squares * self.number / (self.number - 1)) if self.number > 1 else math.nan
 
     @property
     def skewness(self) -> float:
-        """Of the estimate: the one of the observations over the root of their number."""
+        """Of the estimate: the skewness of the observations over the root of their number."""
         return self.cubes / self.squares**1.5 if self.squares else 0.0
 
     @property
     def effective_size(self) -> float:
-        """How many observations of equal influence would bring as much; 0 if there is no spread."""
+        """Number of observations of equal influence with the same spread; 0 if there is no spread."""
         if not self.standard_error > ROUNDING * abs(self.value):
             return 0.0
         return effective_size(self.squares, self.fourths)
@@ -327,7 +327,7 @@ class Spread:
 
     @property
     def enough(self) -> bool:
-        """Whether they are enough for an interval."""
+        """Whether there are enough observations for an interval."""
         return self.carried >= FEWEST
 
     def too_few(self, unit: str = "row") -> str:
@@ -345,7 +345,7 @@ class Spread:
     ) -> tuple[Interval | None, str]:
         """Return the interval, or why there is none.
 
-        With few observations it is the guaranteed one, `bounded`, if there is one; it is never wider.
+        With few observations it is the guaranteed interval `bounded`, if there is one; it is never wider.
         """
         if not self.enough:
             return bounded, "" if bounded else self.too_few(unit)
@@ -360,7 +360,7 @@ class Spread:
         """Return the interval of an estimate.
 
         As in DiCiccio & Efron 1992 (ABC intervals) the ends follow the estimate where it bends, and only the
-        bias that this does not explain is taken off.
+        bias that this does not explain is subtracted.
         """
         quantile = t_quantile((1 + level) / 2, self.freedom)
         centre = self.value - self.bias + self.curvature * self.standard_error**2
@@ -369,11 +369,11 @@ class Spread:
         return Interval(low, high, level)
 
     def p_above(self, limit: float) -> float:
-        """Return the one-sided p-value of lying at or below a limit: small values prove it above."""
+        """Return the one-sided p-value of "at or below a limit": small values prove it above."""
         return t_upper(self._straight(limit), self.freedom)
 
     def p_below(self, limit: float) -> float:
-        """Return the one-sided p-value of lying at or above a limit: small values prove it below."""
+        """Return the one-sided p-value of "at or above a limit": small values prove it below."""
         return t_upper(-self._straight(limit), self.freedom)
 
     def scaled(self, value: float, slope: float) -> Spread:
@@ -385,23 +385,23 @@ class Spread:
     def held(
         self, level: float, rows: float, ends: tuple[float, float] = (0.0, 1.0), heaviest: float = 1.0
     ) -> Interval:
-        """Return the interval of a mean of rows that holds whatever they bring, however few carry it.
+        """Return an interval of a mean that is valid for any distribution of rows, however few carry it.
 
         Parameters
         ----------
         level
             Of the interval.
         rows
-            How many there are, if they were of equal weight.
+            Effective number of rows.
         ends
-            Between which the mean lies.
+            The range of the mean.
         heaviest
-            How much the row brings that brings most, in units of their distance over the number of rows.
+            The largest contribution of a row, in units of the range over the number of rows.
         """
         low, high = ends
         span = high - low
         mean = min(max((self.value - self.bias - low) / span, 0.0), 1.0)
-        turned = mean > 0.5  # what is rare is counted
+        turned = mean > 0.5  # count the rarer side
         mean = 1 - mean if turned else mean
         mean = 0.0 if mean < ROUNDING else mean
         squares = self.squares / span**2 + mean * mean / rows if mean else 0.0
@@ -419,7 +419,7 @@ class Spread:
         return t + skew * t**2 / 3 + skew**2 * t**3 / 27 + skew / 6
 
     def _skewed(self, z: float) -> float:
-        """Return the studentized distance that leaves z after removing its skewness."""
+        """Return the studentized distance that becomes z once its skewness is removed."""
         if abs(self.skewness) < STRAIGHT:
             return z
         return 3 / self.skewness * (math.cbrt(1 + self.skewness * (z - self.skewness / 6)) - 1)
@@ -427,20 +427,20 @@ class Spread:
 
 @dataclass(frozen=True)
 class Influences:
-    """An estimate, and what each observation brings to it.
+    """An estimate, and the influence of each observation.
 
     Attributes
     ----------
     value, number, bias, fewest, scarce
-        As of its spread.
+        As for `Spread`.
     of_units
-        (n,) deviations from it, each times the observation's share of the weight; they sum to zero.
+        (n,) deviations from the estimate, each times the observation's share of the weight; they sum to zero.
     share
-        (n,) shares of the weight; None if all are alike.
+        (n,) shares of the weight; None if all are equal.
     curvature
-        As of its spread; of a difference it is not known, and 0.
+        As for `Spread`; unknown for a difference, and then 0.
     lost
-        Variance that the influences do not show, if they come from coarse cells.
+        Variance missing from the influences, if they come from coarse cells.
     """
 
     value: float
@@ -500,7 +500,7 @@ def wilson_interval(
     frequency
         (m,) observed frequencies, in [0, 1].
     rows
-        (m,) numbers of rows behind them, or of rows of equal weight that tell as much, at least 1.
+        (m,) numbers of rows behind them, or effective numbers, at least 1.
     level
         Coverage, in (0, 1).
     """
@@ -512,5 +512,5 @@ def wilson_interval(
 
 
 def of_equal_weight(weight: Any, squares: Any) -> Any:
-    """Return how many rows of equal weight tell as much, given the sums of weights and of their squares."""
+    """Return the effective number of rows, given the sums of weights and of their squares."""
     return np.divide(weight**2, squares, out=np.zeros(np.shape(weight)), where=squares > 0)

@@ -1,9 +1,9 @@
-"""How many rows a decision needs, by the rule that will decide.
+"""The number of rows that a decision needs, by the rule that will decide.
 
 Where many rows carry an estimate, its spread falls with the root of their number and a formula is enough.
 Where few do, as with errors of a good classifier or rows of a rare class, the rule itself is simulated: rows
-are drawn from the ones at hand, with uncertain frequencies (Bayesian bootstrap, Rubin 1981), and the share of
-draws is counted where the rule proves a difference of 0 to be within the margin.
+are drawn from the available ones, with uncertain frequencies (Bayesian bootstrap, Rubin 1981), and the share
+of draws is counted in which the rule proves a difference of 0 to be within the margin.
 """
 
 from __future__ import annotations
@@ -27,32 +27,32 @@ from calcli.core.estimators.evidence import (
 )
 from calcli.core.estimators.intervals import Influences, Interval, Spread
 
-POWER = 0.8  # of what is called detectable
-CARRIED = 50  # rows that carry an estimate, from which the formula is enough
+POWER = 0.8  # power at which a difference counts as detectable
+CARRIED = 50  # effective rows from which the formula is enough
 REDRAWS = 400
 MOST_STEPS = 12
-NEAR = 0.02  # to the power, which so many redraws tell no better
+NEAR = 0.02  # added to the power, as precise as this many redraws are
 DIGITS = 2  # of a simulated number of rows
 MOST_ROWS = 10**9  # of a plan
-UNSEEN = 1.0  # row with the largest difference, that might have been seen as well
+UNSEEN = 1.0  # more rows with the largest difference, which might have been seen
 
 
 @dataclass(frozen=True)
 class Power:
-    """What so many rows tell: four times in five, at the level of the interval.
+    """What a number of rows can show, with power 80%, at the level of the interval.
 
     Attributes
     ----------
     standard_error
         Of a difference, or of a value.
     rows
-        How many it comes from, of the candidate.
+        Number of rows of the candidate.
     level
         Of the interval.
     redraws
-        Of the difference, where few rows carry it; None where the formula is enough.
+        Redraws of the difference, if few rows carry it; None if the formula is enough.
     interval
-        Returns the interval of a value that spreads so, if it has one; None where a difference is looked at.
+        Returns the interval of a value with a spread, if it has one; None for a difference.
     """
 
     standard_error: float
@@ -63,14 +63,14 @@ class Power:
 
     @classmethod
     def of(cls, evidence: Evidence, rows: int, level: float, sign: int = 1) -> Power | None:
-        """Return the spread of a difference; None where nothing is known of its spread.
+        """Return the power for a difference; None if its spread is unknown.
 
         Parameters
         ----------
         evidence
             On the difference.
         rows, level
-            As of the result.
+            As in the result.
         sign
             +1 where a larger value of the metric is worse, -1 where it is better.
         """
@@ -79,7 +79,7 @@ class Power:
 
     @property
     def detectable(self) -> float:
-        """The true difference that is proven to be one with a probability of `POWER`."""
+        """The true difference that is detected with probability `POWER`."""
         return self._within(POWER) * self.standard_error
 
     @property
@@ -88,15 +88,15 @@ class Power:
         return self._within(0.5) * self.standard_error
 
     def not_worse(self, margin: float) -> int:
-        """Return the rows by which a true difference of 0 is proven not to be worse by a margin."""
+        """Return the rows that prove a true difference of 0 not worse by a margin."""
         return self._proving(POWER, margin, sides=1)
 
     def equivalent(self, margin: float) -> int:
-        """Return the rows by which a true difference of 0 is proven to be within a margin on both sides."""
+        """Return the rows that prove a true difference of 0 to be within a margin on both sides."""
         return self._proving((1 + POWER) / 2, margin, sides=2)
 
     def detecting(self, difference: float) -> int:
-        """Return the rows by which a true difference is proven to be one, whichever way it goes."""
+        """Return the rows that detect a true difference in either direction."""
         rows, redraws = self._rows(self._within(POWER), difference), self.redraws
         if not isinstance(redraws, Shares) or not redraws.pilot.paired or redraws.carried(rows) >= CARRIED:
             return rows
@@ -107,7 +107,7 @@ class Power:
         return rows_needed(rows, share, self._within)
 
     def known_within(self, half_width: float) -> int:
-        """Return the rows by which an interval has half a width, by the formula or in most redraws."""
+        """Return the rows that give an interval of a half-width, by the formula or in most redraws."""
         rows, redraws, interval = self._rows(self._within(0.5), half_width), self.redraws, self.interval
         if not isinstance(redraws, Units) or interval is None:
             return rows
@@ -119,7 +119,7 @@ class Power:
         return rows_needed(rows, share, self._within)
 
     def _proving(self, power: float, margin: float, sides: int) -> int:
-        """Return the rows by the formula, or by redraws that prove the same number of sides."""
+        """Return the rows by the formula, or by redraws with the same number of sides."""
         rows = self._rows(self._within(power), margin)
         redraws = self.redraws
         if redraws is None or redraws.carried(rows) >= CARRIED:
@@ -132,7 +132,7 @@ class Power:
         return rows_needed(rows, share, self._within)
 
     def _within(self, power: float) -> float:
-        """Return how many standard errors off a limit a value is proven with some power."""
+        """Return the distance from a limit, in standard errors, at which a proof has a given power."""
         return NORMAL.inv_cdf((1 + self.level) / 2) + NORMAL.inv_cdf(power)
 
     def _rows(self, errors: float, width: float) -> int:
@@ -140,16 +140,16 @@ class Power:
 
 
 def rows_needed(start: int, share: Callable[[int], float], within: Callable[[float], float]) -> int:
-    """Return the rows with which a share of `POWER` is reached, rounded up.
+    """Return the rows with which a proof succeeds in a share of `POWER`, rounded up.
 
     Parameters
     ----------
     start
         Rows to begin with.
     share
-        In which part of the redraws of so many rows it is proven.
+        Returns the share of redraws with a proof, for a number of rows.
     within
-        How many standard errors off a limit a value is proven with some power.
+        Distance from a limit, in standard errors, at which a value is proven with a given power.
     """
     low, high, rows = 0, MOST_ROWS, start
     for _ in range(MOST_STEPS):
@@ -183,7 +183,7 @@ def _redraws(evidence: Evidence, rows: int, sign: int) -> Shares | Units | None:
 
 
 def _counts(pilot: Influences) -> tuple[int, int] | None:
-    """Return how often the candidate alone and the baseline alone is right, if shares of rows differ."""
+    """Return how often the candidate alone, and the baseline alone, is right; None if not shares."""
     if pilot.lost or (pilot.share is not None and np.ptp(pilot.share) > 1e-9 / pilot.number):
         return None
     values = pilot.of_units * pilot.number + pilot.value
@@ -195,7 +195,7 @@ def _counts(pilot: Influences) -> tuple[int, int] | None:
 
 @dataclass(frozen=True)
 class Shares:
-    """Samples of any size of two equal shares of independent rows, otherwise like the pilot's.
+    """Samples of any size with two equal shares of independent rows, otherwise like the pilot.
 
     Attributes
     ----------
@@ -206,7 +206,7 @@ class Shares:
     sign
         +1 where a larger share is worse, -1 where it is better.
     spread
-        Of the difference; None where too few rows carry it.
+        Of the difference; None if too few rows carry it.
     """
 
     pilot: ExactShares
@@ -268,14 +268,14 @@ def _exact_p(counts: tuple[int, int, int, int], paired: bool, margin: float) -> 
 
 @dataclass(frozen=True)
 class Units:
-    """Samples of any size of units that bring something to a value, or to a difference that is 0 in truth.
+    """Samples of any size of units with influences on a value, or on a difference with a true value of 0.
 
     Attributes
     ----------
     pilot
-        What each brings.
+        The influences in the pilot.
     rows
-        Of the candidate, that the units are of.
+        Rows of the candidate.
     sign
         +1 where a larger value is worse, -1 where it is better.
     """
@@ -315,7 +315,7 @@ class Units:
 
 
 def _scaled(pilot: Spread, values: Doubles, counts: Labels, value: float, growth: float) -> Spread:
-    """Return the spread of a sample, with contributions of units at these counts, like a pilot's."""
+    """Return the spread of a sample in which each unit occurs this many times."""
     number = int(counts.sum())
     scaled = values / number
     squares, cubes, fourths = (float(counts @ scaled**power) for power in (2, 3, 4))

@@ -1,4 +1,4 @@
-"""Proper scoring rules: losses of rows, seen and expected, and of the best constant system."""
+"""Proper scoring rules: observed and expected losses of rows, and the loss of the best constant system."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from calcli.core.data.blocks import Block, RowStatistic
 
 
 class ScoringRule(ABC):
-    """A loss of a whole posterior and a label, with the least mean at the true posteriors.
+    """A loss of a posterior and a label, with the least mean at the true posteriors.
 
     Attributes
     ----------
@@ -33,11 +33,11 @@ class ScoringRule(ABC):
             return self.losses(np.log(block.probs.T), block.labels)
 
     def greatest(self, clip: float) -> float:
-        """Return the loss that a label of so small a probability counts at most; inf where it is bounded."""
+        """Return the largest loss of a label with a clipped probability; inf if no clipping is needed."""
         return np.inf
 
     def statistic(self, clip: float) -> RowStatistic:
-        """Return what computes the losses from blocks, clipped if `clip` is not 0."""
+        """Return the function that computes the losses from blocks, clipped unless `clip` is 0."""
         greatest = self.greatest(clip)
         if greatest == np.inf:
             return self.of_block
@@ -49,9 +49,9 @@ class ScoringRule(ABC):
 
     @abstractmethod
     def expected(self, log_probs: Doubles, posteriors: Doubles) -> Doubles:
-        """Return the (N,) losses expected of (N, K) log-probabilities under log-posteriors of the label.
+        """Return the (N,) expected losses of (N, K) log-probabilities under log-posteriors of the label.
 
-        They are the entropy of the posterior, where both are the same, plus the divergence between the two.
+        They are the entropy of the posterior plus the divergence between the two.
         """
 
     @abstractmethod
@@ -60,7 +60,7 @@ class ScoringRule(ABC):
 
 
 class Decomposable(ScoringRule):
-    """A rule that is taken apart class by class, or as one of two outcomes.
+    """A rule that decomposes by class, or as the loss of one of two outcomes.
 
     Attributes
     ----------
@@ -91,11 +91,11 @@ class Decomposable(ScoringRule):
 
     @abstractmethod
     def curvature(self, frequency: Doubles) -> Doubles:
-        """Return what the variance of a frequency, over 1 - frequency, takes off the refinement loss."""
+        """Return how much the refinement loss falls per variance of a frequency, times 1 - frequency."""
 
     @abstractmethod
     def of_frequencies(self, hits: Doubles, weight: Doubles) -> float:
-        """Return the mean binary loss of answering with each block's frequency of hits."""
+        """Return the mean binary loss of predicting each block's frequency of hits."""
 
     @abstractmethod
     def class_term(self, losses: Array, prob: Array, outcome: Array) -> Array:
@@ -169,7 +169,7 @@ class LogLoss(Decomposable):
         return np.where(frequency > 0, 0.5, 0.0)
 
     def of_frequencies(self, hits: Doubles, weight: Doubles) -> float:
-        """Return the mean binary log-loss of answering with each block's frequency."""
+        """Return the mean binary log-loss of predicting each block's frequency."""
         losses = [
             -np.multiply(count, np.log(count / weight, where=count > 0, out=np.zeros_like(count)))
             for count in (hits, weight - hits)
@@ -194,8 +194,8 @@ class Brier(Decomposable):
     Parameters
     ----------
     outcomes
-        Over how many the errors are summed: 2, or for two outcomes 1, the squared error of the probability of
-        one outcome, in [0, 1].
+        Number of outcomes over which errors are summed: 2, or for two outcomes 1, the squared error of the
+        probability of one outcome, in [0, 1].
     """
 
     additive = True
@@ -246,7 +246,7 @@ class Brier(Decomposable):
         return self._share * frequency
 
     def of_frequencies(self, hits: Doubles, weight: Doubles) -> float:
-        """Return the mean squared error of answering with each block's frequency, for one outcome."""
+        """Return the mean squared error of predicting each block's frequency, for one outcome."""
         return float((hits * (1 - hits / weight)).sum() / weight.sum())
 
     def class_term(self, losses: Array, prob: Array, outcome: Array) -> Array:
@@ -295,7 +295,7 @@ RULES: dict[str, ScoringRule] = {"log_loss": LogLoss(), "brier": Brier(), "rps":
 
 
 def scoring_rule(name: str, n_classes: int) -> ScoringRule:
-    """Return the rule of a proper score for that number of classes."""
+    """Return the rule of a proper score for a number of classes."""
     return RULES[name].of_two if n_classes == 2 else RULES[name]
 
 

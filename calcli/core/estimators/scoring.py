@@ -1,4 +1,4 @@
-"""Scores as smooth functions of means over rows: leaving out a row costs nothing."""
+"""Scores as smooth functions of means over rows: leaving out a row is cheap."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import numpy as np
 from calcli.core.data.arrays import Doubles
 from calcli.core.estimators.costs import CostMatrix
 
-DIGITS = 12  # of the largest risk, to which risks are compared
+DIGITS = 12  # of the largest risk: tolerance when risks are compared
 
 
 class Means:
-    """Weighted means of row statistics, of the sample or without each of n units, each made when asked for.
+    """Weighted means of row statistics, of the sample or without each of n units, computed on demand.
 
     Parameters
     ----------
@@ -24,7 +24,7 @@ class Means:
     priors
         Returns the (..., K) weighted class frequencies.
     of_sample
-        (K,) the frequencies of the sample.
+        (K,) class frequencies of the sample.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ def error_rate(means: Means) -> Doubles:
 
 
 def normalized_error_rate(means: Means, decision: int | None = None) -> Doubles:
-    """Error rate divided by the rate of always deciding for the most frequent class, or another one."""
+    """Error rate divided by the rate of always deciding for the most frequent class, or for another one."""
     return ratio(error_rate(means), constant_error_rate(means, decision))
 
 
@@ -64,21 +64,21 @@ def normalized_risk(means: Means, costs: CostMatrix, decision: int | None = None
 
 
 def constant_risk(means: Means, costs: CostMatrix, decision: int | None = None) -> Doubles:
-    """Mean cost of a constant decision, if none is named of the one that is best in the sample."""
+    """Mean cost of a constant decision; by default the best one in the sample."""
     chosen = (means.of_sample @ costs.cost).argmin() if decision is None else decision
     return (means.of_sample if costs.balanced else means.priors) @ costs.cost[:, chosen]
 
 
 def constant_error_rate(means: Means, decision: int | None = None) -> Doubles:
-    """Error rate of always deciding for a class, if none is named for the most frequent one of the sample."""
+    """Error rate of always deciding for a class; by default the most frequent one in the sample."""
     return 1 - means.priors[..., means.of_sample.argmax() if decision is None else decision]
 
 
 def rival(priors: Doubles, cost: Doubles, reach: float) -> int:
     """Return the most expensive constant decision among the candidates for the best one.
 
-    The least of several risks is too small by chance. The best decision is, as surely as an interval holds,
-    among the decisions with a risk not proven to be higher than the least.
+    The least of several risks is too small by chance. At the level of an interval, the best decision is
+    among the decisions without a risk that is proven to be higher than the least.
 
     Parameters
     ----------
@@ -87,10 +87,10 @@ def rival(priors: Doubles, cost: Doubles, reach: float) -> int:
     cost
         (K, D) costs.
     reach
-        How many standard errors of one row prove a difference.
+        Number of standard errors of one row that prove a difference.
     """
     risks = priors @ cost
-    # of decisions that cost the same the first, however their risks were added up
+    # the first of equal costs, whatever the rounding of the sums
     risks = np.round(risks / (float(np.abs(risks).max()) or 1.0), DIGITS)
     excess = cost - cost[:, [risks.argmin()]]
     mean = priors @ excess
@@ -99,6 +99,6 @@ def rival(priors: Doubles, cost: Doubles, reach: float) -> int:
 
 
 def ratio(value: Doubles, reference: Doubles) -> Doubles:
-    """Divide; nan where the constant system is perfect (one class only) and nothing can be normalized."""
+    """Divide; nan if the constant system is perfect (one class only), and nothing can be normalized."""
     out: Any = np.full(np.shape(value), np.nan)
     return np.divide(value, reference, out=out, where=reference > 0)

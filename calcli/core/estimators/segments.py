@@ -1,14 +1,14 @@
 """Segments with outcomes that differ from their predictions beyond chance, corrected for their number.
 
-A recalibration of all rows comes first: segments are off if they are beside it. A statistic is the sum of
-what the rows of a segment are off by, less what the fit of the recalibration takes of it (a score test with
-estimated nuisance parameters). Outcomes are drawn from the recalibrated predictions again and again: the
-largest statistic of all segments is compared with the largest of each draw, which pays exactly for their
-number and overlap, and the quantile of these makes intervals that hold for all segments (max-T: Westfall &
+All rows are recalibrated first: segments are off relative to this recalibration. A statistic is the sum of
+the residuals of a segment, less the part that the fit of the recalibration absorbs (a score test with
+estimated nuisance parameters). Outcomes are drawn from the recalibrated predictions many times: the
+largest statistic of all segments is compared with the largest of each draw, which corrects exactly for their
+number and overlap, and the quantile of these gives simultaneous intervals for all segments (max-T: Westfall &
 Young 1993). Intervals of gaps are score intervals of the observed frequency (Wilson 1927), with the variance
-of the hypothesized frequency and not of the predicted one. The segment that is off most then gets a shift of
-its own, for the log-loss a line, and the others are looked at again. Of rows that depend on each other, what
-clusters are off by gets random signs, each as a whole (wild bootstrap: Wu 1986; Cameron, Gelbach & Miller
+of the hypothesized frequency, not of the predicted one. The segment that is off most then gets a shift of
+its own, or a line for the log-loss, and the others are tested again. For dependent rows, the residuals of
+each cluster get a common random sign (wild bootstrap: Wu 1986; Cameron, Gelbach & Miller
 2008).
 """
 
@@ -30,11 +30,11 @@ from calcli.core.estimators.power import POWER
 
 SegmentMetric = Literal["gap", "log_loss"]
 RIDGE, GRADIENT = 1e-3, 1e-12  # of the fits
-ENOUGH_CLUSTERS = 20  # in a segment and in the rest, for the drawn signs to show what chance does
+ENOUGH_CLUSTERS = 20  # clusters in a segment and in the rest: random signs then show the effect of chance
 LOOKS = 5
 SEEN = NormalDist().inv_cdf(POWER)
 STEPS = 3  # of what is detectable, whose variance depends on it
-NOTHING = 1e-9  # of the largest spread: what is left of a segment that the fit takes whole
+NOTHING = 1e-9  # of the largest spread: below it, the fit absorbs a segment completely
 
 
 @dataclass(frozen=True)
@@ -62,18 +62,19 @@ class Segment:
     name
         Values of one column, or of two.
     rows
-        How many it has.
+        Number of its rows.
     predicted, observed
         Mean recalibrated prediction, and mean outcome.
     value
-        Predicted minus observed; or by how much the log-loss of a row exceeds what its predictions expect.
+        Predicted minus observed; or the mean excess of the log-loss over its expectation under the
+        predictions.
     low, high
         The ends of its interval; the intervals of all segments hold at once.
     p_value
         Corrected for all segments.
     detectable
-        What is found four times in five: the smallest gap before the recalibration, which takes a part of it,
-        or value of the log-loss.
+        The smallest value that is found four times in five: a gap before the recalibration, which absorbs a
+        part of it, or an excess of the log-loss.
     """
 
     name: str
@@ -89,18 +90,18 @@ class Segment:
 
 @dataclass(frozen=True)
 class Search:
-    """What segments are off by.
+    """The result of a search for segments.
 
     Attributes
     ----------
     segments
-        All that were looked at, as the first look shows them, the furthest from chance first.
+        All tested segments, as first estimated, the furthest from chance first.
     found
-        The segments beyond chance, in order of discovery: each corrected with its predecessors.
+        The segments beyond chance, in order of discovery, each after correcting its predecessors.
     left
         The p-value of the furthest segment after correcting the found ones.
     partitions, draws
-        How many partitions there were, and how many draws.
+        Number of partitions, and number of draws.
     """
 
     segments: Sequence[Segment]
@@ -132,21 +133,21 @@ def search(
     outcome
         (n,) from 0 to 1.
     partitions
-        Of the rows.
+        Partitions of the rows.
     recalibrated
-        The recalibration of all rows first: a line through the log-odds, their mean alone, or nothing.
+        The recalibration of all rows: a line in the log-odds, a shift alone, or nothing.
     metric
-        What segments are compared by.
+        The metric by which segments are compared.
     min_rows
-        Fewest rows of a segment that is looked at, and of the rest; with `units` they also need 20 of them.
+        Fewest rows of a tested segment, and of the rest; with `units`, both also need 20 units.
     level
-        One minus the probability that any segment is found where none is off.
+        One minus the probability that any segment is found if none is off.
     draws, seed
-        How often outcomes are drawn, and by which chance.
+        Number of draws of outcomes, and their seed.
     units
-        Rows that depend on each other, with drawn signs in place of outcomes; None if none do.
+        Dependent rows, with drawn signs in place of outcomes; None for independent rows.
     weights
-        (n,) of the rows, which must not depend on their outcomes; None if all count alike.
+        (n,) row weights, which must not depend on the outcomes; None for equal weights.
     """
     weight = np.ones(len(log_odds)) if weights is None else weights / weights.mean()
     features = np.ones((len(log_odds), 0 if recalibrated == "none" else 1))
@@ -182,7 +183,7 @@ class Kept:
     cells
         For each partition, the segment of each cell.
     enough
-        (s,) which segments of all partitions are looked at.
+        (s,) which segments of all partitions are tested.
     """
 
     partitions: Sequence[Partition]
@@ -202,7 +203,7 @@ class Kept:
             size = len(part.names)
             rows = np.bincount(part.codes, minlength=size)
             fewest = np.minimum(rows, len(cell) - rows) >= min_rows
-            if units is not None:  # a cluster counts in every segment, and in every rest, that it has rows in
+            if units is not None:  # a cluster counts wherever it has rows
                 pairs, counts = np.unique(units.of_row * size + part.codes, return_counts=True)
                 within = counts == np.bincount(units.of_row, minlength=units.number)[pairs // size]
                 inside = np.bincount(pairs % size, minlength=size)
@@ -242,7 +243,7 @@ def _look(
     rng: Rng,
     units: Units | None,
 ) -> list[Segment]:
-    """Return all segments beside the recalibration, the furthest from chance first."""
+    """Return all segments relative to the recalibration, the furthest from chance first."""
     rows, (fit, width) = len(outcome), (offset, features.shape[1])
     if width:
         loss = LogisticLoss(features, outcome, weight / rows, offset)
@@ -262,7 +263,7 @@ def _look(
         return tested.sums(weight * slope * residual) - absorbed @ ((weight * residual) @ features)
 
     def variances(of_rows: Doubles) -> tuple[Doubles, Doubles]:
-        """Return what the rows inside and outside of segments bring to the variance of the statistics."""
+        """Return the contributions of rows inside and outside of segments to the variance."""
         values = weight**2 * of_rows
         inside, outside = tested.sums(values * slope**2), np.zeros(len(absorbed))
         for column, share in zip(features.T, absorbed.T, strict=True):
@@ -276,7 +277,7 @@ def _look(
     if units is None:
         nulls = np.stack([statistics((rng.random(rows) < prob) - prob) for _ in range(draws)])
         sd = np.sqrt(inside + outside)
-    else:  # draws of their own for what all are divided by: those that are compared stay alike
+    else:  # separate draws for the common divisor: compared statistics stay alike
         signs = (2.0 * rng.integers(0, 2, units.number)[units.of_row] - 1 for _ in range(2 * draws))
         nulls, scale = np.split(np.stack([statistics(sign * residual) for sign in signs]), 2)
         sd = np.sqrt(np.square(scale).mean(axis=0))
@@ -303,7 +304,7 @@ def _look(
         below, above = _distances(sums, inside, seen[0], bounds[0], reach**2 * grown)
         less, farther = _distances(outer, outside, seen[1], bounds[1], reach**2 * grown)
         value, low, high = -off, -off - np.hypot(above, less) / sizes, np.hypot(below, farther) / sizes - off
-        beyond = p_values <= 1 - level  # whose variance at no gap is known: what is proven stays so
+        beyond = p_values <= 1 - level  # their variance without a gap is known: proofs stay valid
         low = np.where(beyond & (value > 0), np.maximum(low, 0), low)
         high = np.where(beyond & (value < 0), np.minimum(high, 0), high)
     count = tested.sums(np.ones(rows)).astype(np.intp)
@@ -314,7 +315,7 @@ def _look(
 
 
 def _wider(mean: Doubles, gap: Doubles) -> Doubles:
-    """Return the factor by which the variance grows with a mean nearer to 1/2 by a gap."""
+    """Return the factor by which the variance grows if a gap moves the mean towards 1/2."""
     moved = mean + np.minimum(gap, np.abs(mean - 0.5)) * np.sign(0.5 - mean)
     return moved * (1 - moved) / np.maximum(mean * (1 - mean), TINY)
 
@@ -322,7 +323,7 @@ def _wider(mean: Doubles, gap: Doubles) -> Doubles:
 def _distances(
     sums: Doubles, expected: Doubles, seen: Doubles, limit: Doubles, square: Any
 ) -> tuple[Doubles, Doubles]:
-    """Return how far statistics go down and up with the ends of score intervals of what some rows show.
+    """Return how far the ends of score intervals lie below and above the statistics.
 
     Parameters
     ----------

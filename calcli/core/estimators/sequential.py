@@ -1,10 +1,10 @@
-"""A sequential test of calibration, valid however often it is looked at.
+"""A sequential test of calibration, valid at any number of looks.
 
 A bet (a, b) says that the log-odds of an outcome are a z + b, where the prediction says z. A row adds to the
 evidence the log of how much more likely the bet makes its outcome than the hypothesis does, at the log-odds
 nearest to the bet where the hypothesis allows an interval: its factor has a mean of at most 1 under it
-(Arnold, Henzi & Ziegel 2021; Henzi, Puke, Dimitriadis & Ziegel 2022), and so has the product over rows. Of
-rows that depend on each other it is the mean of their factors that has such a mean (Vovk & Wang 2021).
+(Arnold, Henzi & Ziegel 2021; Henzi, Puke, Dimitriadis & Ziegel 2022), and so has the product over rows. For
+dependent rows, the mean of their factors has such a mean (Vovk & Wang 2021).
 Evidence is added up by period, over rows, files and machines. Every bet is started anew in each period, with
 weights that sum to 1; the mean of all exceeds 1 / (1 - level) in at most 1 - level of all streams without a
 fault, at any time (Ville 1939).
@@ -31,20 +31,20 @@ BETS = np.array(
     ]
 )
 AT_ONCE = 1 << 20  # numbers
-LATER = 1.0  # evidence by which a start after the first period has to explain more than that one
+LATER = 1.0  # evidence by which a later start must exceed a start in the first period
 RIDGE, GRADIENT = 1e-3, 1e-12  # of the fit to a reference
 
 
 @dataclass(frozen=True)
 class Reference:
-    """What the outcomes of some rows were, as a line through the log-odds of their predictions.
+    """The outcomes of reference rows, as a line in the log-odds of their predictions.
 
     Attributes
     ----------
     rows
-        How many there were.
+        Number of rows.
     line, covariance
-        Intercept and slope, and how they vary: of rows that may depend on each other.
+        Intercept and slope, and their covariance; rows may be dependent.
     """
 
     rows: int
@@ -53,7 +53,7 @@ class Reference:
 
     @classmethod
     def of(cls, score: Doubles, outcome: Array, units: Units, *, flat: bool = False) -> Reference:
-        """Return the line of (n,) probabilities and outcomes; a flat line is their mean alone."""
+        """Return the line of (n,) probabilities and outcomes; a flat line has only an intercept."""
         features = np.stack([np.ones(len(score)), log_odds(score)], axis=1)[:, : 1 if flat else 2]
         loss = LogisticLoss(features, outcome, np.full(len(score), 1 / len(score)))
         loss.add_ridge(np.array([0.0, 1.0][: features.shape[1]]), np.array(RIDGE / len(score)))
@@ -74,7 +74,7 @@ class Reference:
 
 @dataclass(frozen=True)
 class Hypothesis:
-    """The range of the log-odds of the outcomes; beyond one in a million every end is open.
+    """A range of log-odds for the outcomes; an end beyond one in a million is open.
 
     Attributes
     ----------
@@ -88,7 +88,7 @@ class Hypothesis:
 
     @classmethod
     def of(cls, score: Doubles, low: Doubles, high: Doubles) -> Hypothesis:
-        """Return the hypothesis that (n,) probabilities lie between others; the score is the bet."""
+        """Return the hypothesis that true probabilities lie between (n,) others; the bet uses the score."""
         ends = log_odds(low), log_odds(high)
         return cls(
             log_odds(score),
@@ -111,7 +111,7 @@ class Hypothesis:
         return cls(middle, middle - reach, middle + reach)
 
     def widened(self, tolerance: float) -> Hypothesis:
-        """Return the hypothesis with a tolerance added on either side."""
+        """Return the hypothesis with a tolerance added on both sides."""
         if not tolerance:
             return self
         ends = from_log_odds(self.low) - tolerance, from_log_odds(self.high) + tolerance
@@ -120,7 +120,7 @@ class Hypothesis:
     def log_factors(self, outcome: Array) -> Doubles:
         """Return the (n, bets) logarithms of the factors of rows, for (n,) outcomes from 0 to 1.
 
-        For outcomes between 0 and 1 means are at most 1 as well, by the inequality of Jensen.
+        For outcomes between 0 and 1 the means are at most 1 as well, by Jensen's inequality.
         """
         bet = self.log_odds[:, None] * BETS[:, 0] + BETS[:, 1]
         nearest = self.low[:, None]
@@ -150,11 +150,11 @@ def evidence(
     period
         (n,) number of the period of each row.
     periods
-        How many there are.
+        Number of periods.
     units
-        Rows of one period that depend on each other; None if none do.
+        Dependent rows of one period; None for independent rows.
     counts
-        (n,) how many rows each stands for; None for one.
+        (n,) number of rows that each stands for; None for one.
     """
     group, groups = (period, periods) if units is None else (units.of_row, units.number)
     total = np.zeros((groups, len(BETS)))
@@ -174,7 +174,7 @@ def evidence(
 def log_e_values(evidence: Doubles) -> Doubles:
     """Return the (periods, ...) logarithms of e-values, one after each period of (periods, ..., bets).
 
-    The weight of a future start bets on nothing.
+    The weight of future starts is not bet.
     """
     running = np.full(evidence.shape[1:], -np.inf)
     log_values = np.empty(evidence.shape[:-1])
@@ -187,7 +187,7 @@ def log_e_values(evidence: Doubles) -> Doubles:
 
 @dataclass(frozen=True)
 class Change:
-    """What explains the evidence up to a period best.
+    """The change that best explains the evidence up to a period.
 
     Attributes
     ----------
@@ -203,9 +203,9 @@ class Change:
 
 
 def change(evidence: Doubles) -> Change:
-    """Return what explains (periods, bets) evidence best.
+    """Return the change that best explains (periods, bets) evidence.
 
-    Starts after the first period have a price in common: one that rises with the start belongs to the alarm.
+    Starts after the first period share one penalty; a penalty that grows with the start belongs to the alarm.
     """
     terms = np.cumsum(evidence[::-1], axis=0)[::-1].copy()
     terms[1:] -= LATER

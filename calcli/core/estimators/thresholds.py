@@ -3,7 +3,7 @@
 Sort the rows by confidence. A uniform binomial band accepts at the end m of a run of ties if the m most
 confident rows have so few errors that independent rows with an error rate of exactly the promised one would
 have as few anywhere with a probability of at most 1 - level (as Berk & Jones 1979, one-sided, by exact
-dynamic programming). Whatever the curve of the error rate, where the promise is false there are at least the
+dynamic programming). For any curve of the error rate, where the promise is false there are at least the
 errors of such rows: coupled, they pass nowhere either. It needs independent rows, not their order. Above
 `BAND_ROWS` rows the band comes from a martingale, by Ville's inequality.
 
@@ -34,18 +34,18 @@ from calcli.core.estimators.intervals import Interval, beta_cdf, share_most
 from calcli.core.language.errors import InputError, UsageError
 from calcli.core.language.text import some
 
-BAND_ROWS = 50_000  # above which the exact band takes long, and the martingale is used
-HALVINGS = 20  # of the logarithm of the level of each size
-NEGLIGIBLE = 1e-25  # a probability that counts as dead: this errs on the safe side
-STEPS = 1_000  # of error rates, of which the least is looked for
+BAND_ROWS = 50_000  # rows above which the exact band is slow, and the martingale is used
+HALVINGS = 20  # tolerance for the logarithm of the level of each size
+NEGLIGIBLE = 1e-25  # a probability that counts as 0, which errs on the safe side
+STEPS = 1_000  # steps of error rates in the search for the least
 ROUNDING = 1 + 1e-9  # of a probability
 EXACT = 20  # sizes whose probabilities are computed exactly, the least likely by a bound
 
 
 @lru_cache(64)
 def _level_of_each(rate: float, rows: int, delta: float) -> float:
-    """Return the largest level for the test of each size at which all together keep delta."""
-    if rows * math.log1p(-rate) > math.log(delta):  # not even rows without an error are enough
+    """Return the largest level for the test of each size at which all tests together keep delta."""
+    if rows * math.log1p(-rate) > math.log(delta):  # even rows without an error are too few
         return delta
     low, high = math.log(delta / rows), math.log(delta)
     for _ in range(HALVINGS):
@@ -74,9 +74,9 @@ def _sizes(rate: float, rows: int, level: float) -> Positions:
 
 
 def _crossing(rate: float, sizes: Positions) -> float:
-    """Return the probability that independent rows with that error rate are accepted at any size.
+    """Return the probability that independent rows with this error rate are accepted at any size.
 
-    Rows can be accepted for the first time at these sizes only.
+    Rows can first be accepted only at these sizes.
     """
     still_open, accepted, seen = np.ones(1), 0.0, 0
     kernels: dict[int, Doubles] = {}
@@ -94,14 +94,14 @@ def _crossing(rate: float, sizes: Positions) -> float:
 
 
 def _log_density(rate: float, rows: Positions, errors: Positions) -> Doubles:
-    """Return (m,) logarithms of the binomial probabilities of so many errors in so many rows."""
+    """Return (m,) logarithms of the binomial probabilities of numbers of errors in numbers of rows."""
     factorials = np.append(0.0, np.cumsum(np.log(np.arange(1, rows.max() + 1))))
     ways = factorials[rows] - factorials[errors] - factorials[rows - errors]
     return ways + errors * math.log(rate) + (rows - errors) * math.log1p(-rate)
 
 
 def _least_probability(rate: float, sizes: Positions, errors: Positions) -> float:
-    """Return the least probability of so few errors, by `rate`, in (m,) sizes; 1 if none has fewer."""
+    """Return the least probability, under `rate`, of at most (m,) errors in (m,) sizes; 1 for none."""
     low = errors < rate * sizes
     sizes, errors = sizes[low], errors[low]
     odds = errors / (sizes - errors + 1) * (1 / rate - 1)  # of one error less
@@ -112,7 +112,7 @@ def _least_probability(rate: float, sizes: Positions, errors: Positions) -> floa
 
 
 def _last_by_martingale(rate: float, sizes: Positions, errors: Positions, delta: float) -> int | None:
-    """Return the last place where the mixture of all lower rates is 1 / delta times as likely as `rate`.
+    """Return the last position where the mixture of all lower rates is 1 / delta times as likely as `rate`.
 
     Of m rows with k errors that is P(Bin(m + 1, rate) > k) / ((k + 1) P(Bin(m + 1, rate) = k + 1)).
     """
@@ -125,9 +125,10 @@ def _last_by_martingale(rate: float, sizes: Positions, errors: Positions, delta:
 
 
 def is_accepted(rate: float, sizes: Positions, errors: Positions, delta: float) -> bool:
-    """Tell whether (m,) sizes with (m,) errors are accepted anywhere, without the search for a band's level.
+    """Return whether (m,) sizes with (m,) errors are accepted anywhere, without the level of the band.
 
-    The band accepts if one that tests each size at the least probability is crossed with at most delta.
+    The band accepts if a band that tests each size at the least probability is crossed with probability at
+    most delta.
     """
     rows, delta = int(sizes[-1]), delta * ROUNDING
     if rows > BAND_ROWS:
@@ -139,7 +140,7 @@ def is_accepted(rate: float, sizes: Positions, errors: Positions, delta: float) 
 
 
 def last_accepted(rate: float, sizes: Positions, errors: Positions, level: float) -> int | None:
-    """Return the last of (m,) places at which so few errors are accepted; None for nowhere."""
+    """Return the last of (m,) positions at which the errors are few enough; None if there is none."""
     if sizes[-1] > BAND_ROWS:
         return _last_by_martingale(rate, sizes, errors, 1 - level)
     if not is_accepted(rate, sizes, errors, 1 - level):
@@ -152,7 +153,7 @@ def last_accepted(rate: float, sizes: Positions, errors: Positions, level: float
 
 @dataclass(frozen=True)
 class Found:
-    """The promise for some rows, or why there is none.
+    """The promise for all rows or a slice, or why there is none.
 
     Attributes
     ----------
@@ -163,15 +164,15 @@ class Found:
     level
         Probability of the promise.
     rows
-        Independent rows of the search; for a recall the rows of the class.
+        Number of independent rows in the search; for a recall the rows of the class.
     accepted_rows, errors
-        At or above the threshold, and the wrong ones among them, or for a recall the rows below it; 0 where
+        Rows at or above the threshold, and the wrong ones among them, or for a recall the rows below it; 0 if
         there is none.
     least_error
-        The least error rate that would be promised of these rows, up to a thousandth; None if what was asked
-        for is.
+        The least error rate that these rows can promise, up to a thousandth; None if the requested one
+        can be promised.
     least_rows
-        Rows without an error that any promise takes.
+        Number of rows without an error that any promise needs.
     recall, precision, alerts
         For the probability of a class: shares of its rows at or above the threshold, of rows of the class
         among rows at or above it, and of rows at or above it among all rows; else None.
@@ -240,7 +241,7 @@ def find_recall_threshold(scores: Doubles, max_error: float, level: float, value
     rows, delta = len(scores), 1 - level
     bare = math.ceil(math.log(delta) / math.log1p(-max_error))
     borne = bisect_right(range(rows), max_error, key=lambda below: share_most(below, rows, delta))
-    if not borne:  # not even no row below
+    if not borne:  # not even if no row is below
         least = math.ceil(share_most(0, rows, delta) * STEPS) / STEPS
         return Found(value, None, level, rows, 0, 0, least, bare)
     at = float(np.partition(scores, borne - 1)[borne - 1])
@@ -249,7 +250,7 @@ def find_recall_threshold(scores: Doubles, max_error: float, level: float, value
 
 
 def ends_of_ties(scores: Doubles, wrong: Array) -> tuple[Positions, Positions]:
-    """Return (m,) numbers of rows, and of errors among them, down to the end of each run of equal scores."""
+    """Return (m,) numbers of rows, and of errors among them, up to the end of each run of equal scores."""
     order = np.argsort(-scores, kind="stable")
     ends = np.append(np.flatnonzero(np.diff(scores[order])), len(scores) - 1)
     return ends + 1, np.cumsum(wrong[order], dtype=np.intp)[ends]
@@ -288,7 +289,7 @@ class FoundObject(TypedDict):
 
 
 class ThresholdRows(FitRows):
-    """The facts about the rows behind a threshold."""
+    """Facts about the rows behind a threshold."""
 
     path: str
     scores: str | None
@@ -321,18 +322,18 @@ class Threshold:
     Attributes
     ----------
     kind, classes
-        Of the scores it is for.
+        Kind and classes of the scores.
     target
         ``precision:``, ``recall:`` or ``alerts:`` and its class, for rows with a probability of the class at
         or above the threshold; None where confidences and answers of any class are meant.
     max_error, level
-        The error rate that is promised, and how surely: for all slices together.
+        The promised error rate, and the probability of the promise, for all slices together.
     by, cluster
-        Columns of the slices, and of rows that depend on each other; None for none.
+        Columns of the slices, and of clusters of dependent rows; None for none.
     seed
-        By which one row of each cluster was drawn.
+        Seed for the draw of one row from each cluster.
     found
-        For all rows, or each slice.
+        The results for all rows, or for each slice.
     made_of
         Where the rows came from: JSON values.
     """
@@ -349,7 +350,7 @@ class Threshold:
     made_of: ThresholdRows
 
     def content(self) -> ThresholdObject:
-        """Return it as JSON values, with their checksum."""
+        """Return the threshold as JSON values, with their checksum."""
         thresholds = [
             vars(cut) | {"accepted_share": {"value": cut.accepted_rows / cut.rows, **asdict(cut.accepted)}}
             for cut in self.found
@@ -369,7 +370,7 @@ class Threshold:
         return self.measure == "recall"
 
     def tallied(self, hit: Array, above: Array) -> tuple[Array, Array]:
-        """Return (N,) which rows the promised rate is of, and which of all rows are its errors.
+        """Return (N,) which rows the promised rate is about, and which of all rows are its errors.
 
         Parameters
         ----------
@@ -382,16 +383,16 @@ class Threshold:
 
     @property
     def mark(self) -> Literal["answer", "above"]:
-        """What the column is called that tells which rows are at or above the threshold."""
+        """Name of the column that tells which rows are at or above the threshold."""
         return "answer" if self.target is None else "above"
 
     @property
     def promises(self) -> bool:
-        """Whether anything is promised of any row."""
+        """Whether there is a promise for any row."""
         return any(entry.threshold is not None for entry in self.found)
 
     def answers(self, predictions: Predictions) -> Bools:
-        """Return (N,) whether rows are at or above their threshold; see `require_same` for what fits.
+        """Return (N,) whether rows are at or above their threshold; see `require_same` for the requirements.
 
         Parameters
         ----------
@@ -416,7 +417,7 @@ class Threshold:
         return np.asarray(scores >= np.array([cuts[name] for name in names.tolist()])[codes])
 
     def require_same(self, kind: str, classes: tuple[str, ...], path: str) -> None:
-        """Raise an InputError if scores are of another kind, or classes, than the threshold's."""
+        """Raise an InputError if the kind or the classes of scores differ from the threshold's."""
         if set(classes) != set(self.classes):
             raise InputError(
                 f"{path} has scores of the classes {some(classes)}, but the threshold was made of "
@@ -439,33 +440,33 @@ def make_threshold(
     seed: int = 0,
     sha256: str | None = None,
 ) -> Threshold:
-    """Return the threshold on the confidence above which an error rate is promised, the smallest there is.
+    """Return the smallest threshold on the confidence above which an error rate is promised.
 
     Parameters
     ----------
     predictions
-        Rows that no calibrator was fitted to.
+        Rows to which no calibrator was fitted.
     max_error
         The greatest error rate, in (0, 1); for a target one minus its precision or recall.
     level
-        Probability that all promises are true, in (0, 1); slices share it.
+        Probability that all promises hold, in (0, 1); slices share it.
     by
-        A column with a threshold of its own for each value.
+        A column; each of its values gets its own threshold.
     target
         ``precision:`` and a class, by its name or as reports call it: the threshold is one on its
         probability, whichever class is the most probable. ``recall:`` and a class: the greatest at or above
         which its rows are found. ``alerts:`` and a class: the smallest at or above which few rows are.
     cluster
-        A column: of rows that share a value one is drawn.
+        A column; one row is drawn from the rows of each value.
     seed
         Of these draws.
     sha256
-        Hash of the files of the rows.
+        Hash of the files that hold the rows.
 
     Raises
     ------
     InputError
-        If there is no such column, or no row to promise about.
+        If there is no such column, or no row to base a promise on.
     UsageError
         If rows have weights, or the target is no class.
     """
@@ -494,7 +495,7 @@ def make_threshold(
         share = 1 - (1 - level) / len(slices)
         if recalled:
             entry = find_recall_threshold(scores[of_slice], max_error, share, value)
-        elif measure == "alerts":  # as many rows below, the other way round
+        elif measure == "alerts":  # as many rows below, in the other direction
             entry = find_recall_threshold(-scores[of_slice], max_error, share, value)
             above = -np.inf if entry.threshold is None else np.nextafter(-entry.threshold, np.inf)
             entry = replace(entry, threshold=None if entry.threshold is None else float(above))
@@ -530,12 +531,12 @@ def _origin(predictions: Predictions, sha256: str | None) -> ThresholdRows:
 
 
 def checksum(document: Mapping[str, Any]) -> int:
-    """Return the checksum of what a threshold file holds."""
+    """Return the checksum of the content of a threshold file."""
     return zlib.crc32(json.dumps(document, sort_keys=True).encode())
 
 
 def independent_rows(predictions: Predictions, cluster: str | None, seed: int) -> Positions:
-    """Return which rows a promise is about: of each cluster one."""
+    """Return the rows of a promise: one from each cluster."""
     if cluster is None:
         return np.arange(predictions.n_rows)
     require_clusters(predictions, cluster)
@@ -544,7 +545,7 @@ def independent_rows(predictions: Predictions, cluster: str | None, seed: int) -
 
 
 def confidences(predictions: Predictions, target: str | None) -> tuple[Doubles, Array]:
-    """Return (N,) confidences, or probabilities of the target, and whether rows are right, or of it.
+    """Return (N,) confidences, or probabilities of the target, and whether rows are right, or belong to it.
 
     Raises
     ------
@@ -570,7 +571,7 @@ def confidences(predictions: Predictions, target: str | None) -> tuple[Doubles, 
 
 
 def _named_class(predictions: Predictions, name: str, option: str) -> str:
-    """Return the class of a name, which may be the one that a report calls it by."""
+    """Return the class with a name, which may be its name in reports."""
     origin, classes = predictions.provenance, () if predictions.of_answers else predictions.classes
     names = {event_name(c, origin.labels): c for c in classes} | {c: c for c in classes}
     names |= {"": classes[1]} if len(classes) == 2 else {}

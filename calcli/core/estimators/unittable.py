@@ -1,7 +1,7 @@
 """Sums of row statistics by unit, and their means without each unit: the jackknife.
 
-Every score is a function of weighted means of row statistics. Leaving out one unit after the other (a row, a
-cluster, or a random group where there are many) shows what each brings to the score and how far the score is
+Every score is a function of weighted means of row statistics. Leaving out each unit in turn (a row, a
+cluster, or a random group if there are many) shows its influence on the score and how far the score is
 biased, and no row is read again (Efron & Stein 1981).
 """
 
@@ -21,7 +21,7 @@ from calcli.core.language.errors import NeedsRows
 from calcli.core.state.needs import ONLY_SUMS
 from calcli.core.state.random_groups import RandomGroups
 
-FREQUENCIES = 2_000_000  # of classes without a unit, held in memory at once
+FREQUENCIES = 2_000_000  # class sums without a unit, held in memory at once
 
 
 class UnitTable:
@@ -38,7 +38,7 @@ class UnitTable:
     of_classes
         (K,) weights of the classes, or their priors.
     are_priors
-        Whether these hold whatever rows are left out.
+        Whether these stay the same when rows are left out.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class UnitTable:
         units: Units | None = None,
         class_mean: str = "",
     ) -> UnitTable:
-        """Return the sums of rows.
+        """Return the table of rows.
 
         Parameters
         ----------
@@ -77,12 +77,12 @@ class UnitTable:
         weights
             (N,) row weights, or None.
         priors
-            (K,) class priors that the weights bring about.
+            (K,) class priors that the weights produce.
         units
             Rows to leave out together; None if each is by itself.
         class_mean
-            The statistic divided by the frequency of the class, with a mean over the classes, whatever rows
-            are left out.
+            The statistic divided by the frequency of the class, so that its mean is one over the classes,
+            whichever rows are left out.
         """
         units = (units or Units.of(len(labels))).dealt_if_many()
 
@@ -111,7 +111,7 @@ class UnitTable:
 
     @classmethod
     def of_groups(cls, groups: RandomGroups) -> UnitTable:
-        """Return the sums that a state holds."""
+        """Return the table of a state."""
 
         def sums(name: str) -> tuple[Doubles, bool]:
             if name not in groups.statistics:
@@ -127,11 +127,11 @@ class UnitTable:
         return self._means(lambda sums: sums.sum() / self._total, lambda: self._frequency)
 
     def influences(self, of: OfMeans) -> Influences | None:
-        """Return what each unit brings to a score; None if that is not finite.
+        """Return the influence of each unit on a score; None if the score is not finite.
 
-        With T the score and T_i what it is without unit i, which has the share s_i of the weight, that is
-        (1 - s_i) (T - T_i), for a mean exactly the share times the deviation. These sum to the bias but for
-        its sign.
+        With T the score, and T_i the score without unit i, which has the share s_i of the weight, it is
+        (1 - s_i) (T - T_i): for a mean exactly the share times the deviation. The influences sum to minus the
+        bias. its sign.
         """
         value, share = float(of(self.means())), self._weight / self._total
         number = int(np.count_nonzero(share))

@@ -1,4 +1,4 @@
-"""Evaluation: predictions and settings in, estimates out, by a pass, its state and a sample of it."""
+"""Evaluation: predictions and settings in, estimates out, through one pass, its state and a sample."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ from calcli.core.state.state import StatePredictions, predictions_of, states_by
 
 
 def needs_rows(metric: Measure, rows: Predictions, settings: Settings, *, summed: bool = False) -> bool:
-    """Tell whether a metric takes more than a state in a file holds, or than sums if all rows are summed."""
+    """Return whether a metric needs more than states in files hold, or than sums if rows are summed."""
     return any(need.of_rows or (summed and need.each) for need in metric.needs(Pass(rows, settings)))
 
 
 def missing_reason(metric: Measure, remains: StatePredictions, settings: Settings) -> str:
-    """Return why a state does not tell a metric, as a clause; "" if it does."""
+    """Return why a state does not provide a metric, as a clause; "" if it does."""
     try:
         return remains.state.missing_reason(metric.needs(Pass(remains, settings)))
     except NeedsRows as fault:  # to know what it needs
@@ -56,7 +56,7 @@ def needs_of_report(
     sections: Iterable[Section],
     lenses: Iterable[str] = (),
 ) -> list[Need]:
-    """Return what metrics, sections and lenses that figures look through need, and what the clip lifts."""
+    """Return the needs of metrics, of sections, of the lenses of figures, and of clipping."""
     needs: list[Need] = [through(name, rows, settings) for name in lenses]
     for section in sections:
         needs += section.needs(rows, settings)
@@ -71,19 +71,19 @@ def needs_of_report(
 def estimates_of(
     measured: Measurements, metrics: Sequence[Measure], settings: Settings
 ) -> dict[str, Estimate]:
-    """Return the estimates of metrics, by canonical expression; of a sample its size stands with each."""
+    """Return the estimates of metrics, by canonical expression; estimates from a sample tell its size."""
     rows = None if measured.of_rows is None else measured.predictions.n_rows
     estimates = {str(metric): metric.estimate(measured, settings, metrics) for metric in metrics}
     return estimates if rows is None else {name: replace(e, rows=rows) for name, e in estimates.items()}
 
 
 def of_state(predictions: Predictions, settings: Settings) -> Settings:
-    """Return the settings with what was decided when a state was made, if predictions are left of one.
+    """Return the settings with the choices made when a state was made, if the predictions are a state.
 
     Raises
     ------
     UsageError
-        If they contradict it, or ask for rows that are gone.
+        If the settings contradict the state, or need rows that it does not keep.
     """
     if not isinstance(predictions, StatePredictions):
         return settings
@@ -101,13 +101,13 @@ def of_state(predictions: Predictions, settings: Settings) -> Settings:
 
 
 def uses_clip(settings: Settings) -> bool:
-    """Tell whether a metric asked for depends on the clip; of the usual ones some do."""
+    """Return whether a requested metric depends on clipping; some of the default metrics do."""
     metrics = parse_metrics(settings.metrics, settings.defaults)
     return not metrics or any(metric.is_clipped for metric in metrics)
 
 
 def require_mergeable(settings: Settings) -> None:
-    """Raise a UsageError if settings ask for what cannot be put together of parts."""
+    """Raise a UsageError if settings ask for what cannot be merged from parts."""
     for value, option, reason in (
         (settings.priors, "--priors", "their weights depend on all rows"),
         (settings.shift_to_priors, "--shift-to-priors", "move the probabilities with calcli apply first"),
@@ -136,13 +136,13 @@ def evaluate(
     settings
         Metrics and how to compute them; the default report if None.
     watch
-        Called with the number of rows done as the pass goes on.
+        Called with the number of rows done during the pass.
     calibration
         Rows that recalibrations are fitted to, with training=held-out.
     looks
-        Lenses that figures look through, beside top-1.
+        Lenses of figures, in addition to top-1.
     sections
-        The sections beside the metrics.
+        The sections of the report besides metrics.
 
     Raises
     ------
@@ -169,9 +169,9 @@ def evaluate(
 
 
 def values(predictions: Predictions, settings: Settings) -> dict[str, float]:
-    """Return the values of the metrics that settings name, from a lean pass.
+    """Return the values of the metrics in the settings, from a minimal pass.
 
-    Parameters and errors as for `evaluate`; without priors and what draws at random.
+    Parameters and errors as for `evaluate`, without priors and random draws.
     """
     predictions, settings = counted(predictions), of_state(predictions, settings)
     if is_sampled(predictions, settings):
@@ -180,12 +180,12 @@ def values(predictions: Predictions, settings: Settings) -> dict[str, float]:
 
 
 def lean_needs(predictions: Predictions, settings: Settings) -> list[Need]:
-    """Return what the metrics need that settings name, and nothing else."""
+    """Return the needs of the metrics in the settings, and nothing else."""
     return needs_of_report(predictions, settings, _asked_calls(predictions, settings), sections=())
 
 
 def values_of(measured: Measurements) -> dict[str, float]:
-    """Return the values of the metrics that settings name, by canonical expression."""
+    """Return the values of the metrics in the settings, by canonical expression."""
     metrics = _asked_calls(measured.predictions, measured.settings)
     estimates = _findings(measured, metrics, measured.settings)[0]
     return {name: estimates[name].value for name in map(str, metrics)}
@@ -202,9 +202,9 @@ def measure(
     sampled: bool = False,
     summed: bool = False,
 ) -> Measurements:
-    """Return what a state, or one pass over rows, tells of the metrics of the settings.
+    """Return the measurements for the metrics in the settings, from a state or one pass over rows.
 
-    Parameters as for `evaluate`. `sampled` leaves what needs rows to a sample; `summed` keeps no row.
+    Parameters as for `evaluate`. `sampled` uses a sample for what needs rows; `summed` keeps no rows.
     """
     _refuse_draws(settings)
     settings = of_state(predictions, settings)
@@ -225,9 +225,9 @@ def measure(
     of_classes = any(metric.is_class_wise for metric in metrics)
     if settings.test or (of_classes and tests_classes(rows, settings)):
         needs.append(all_probs(rows))
-    if summed:  # problems of several outcomes are looked up later, by the figures
+    if summed:  # figures look up problems of several outcomes later
         needs = [need for need in needs if not need.of_rows]
-    spaced = summed and rows.n_classes == 2 and rows.weights is None  # fits are to rows that cells tell
+    spaced = summed and rows.n_classes == 2 and rows.weights is None  # fits use rows rebuilt from cells
     needs += [Sampled()] if any(not (spaced and metric.entry.family.fits) for metric in later) else []
     state = collect(rows, settings, needs, watch, summed=summed)
     postponed = dict.fromkeys(map(str, later), "")
@@ -235,7 +235,7 @@ def measure(
 
 
 def _refuse_draws(settings: Settings) -> None:
-    """Raise a UsageError if outcomes are asked to be drawn that cannot be."""
+    """Raise a UsageError if settings ask to draw outcomes that cannot be drawn."""
     if settings.draws_outcomes or not settings.test:
         return
     reason = "with --priors rows are weighted by their outcomes"
@@ -263,7 +263,7 @@ def assess(
     extra_lenses: Sequence[str] = (),
     sections: Sequence[Section] = SECTIONS,
 ) -> Evaluation:
-    """Return the evaluation of what `measure` found with these settings, or with more draws."""
+    """Return the evaluation of measurements with these settings, or with more draws."""
     predictions, since = measured.predictions, measured.settings
     settings = replace(settings, clip=since.clip, groups=since.groups, test=settings.test and since.test)
     settings = settings if settings.draws_outcomes else replace(settings, draws=0)
@@ -307,12 +307,12 @@ def _decisions(measured: Measurements, metrics: Iterable[Measure]) -> dict[str, 
 def _findings(
     measured: Measurements, metrics: Sequence[Measure], settings: Settings
 ) -> tuple[dict[str, Estimate], list[str], tuple[str, ...]]:
-    """Return the estimates, a sentence for each metric that needs missing rows, and notes of fits.
+    """Return the estimates, a sentence for each metric that needs missing rows, and notes from fits.
 
     Raises
     ------
     NeedsRows
-        If such a metric was asked for by name.
+        If such a metric was requested by name.
     """
     direct = [metric for metric in metrics if str(metric) not in measured.left]
     later = [metric for metric in metrics if str(metric) in measured.left]
@@ -381,7 +381,7 @@ def evaluate_slices(
     column
         One of their columns.
     summary
-        What was found out about all rows. Its settings count for the slices; many slices take more draws, to
+        The summary of all rows. Its settings hold for the slices; many slices take more draws, to
         correct their p-values for their number.
     calibration
         Rows that recalibrations are fitted to, with training=held-out.
@@ -432,12 +432,12 @@ def slice_p_values(pairs: Iterable[tuple[Estimate, Estimate, float]]) -> list[fl
     Parameters
     ----------
     pairs
-        The estimate of a slice, the one of all rows, and the share of the rows in the slice.
+        The estimate of a slice, the estimate of all rows, and the share of the rows in the slice.
 
     Returns
     -------
-    In [0, 1]; nan without intervals, which cannot be judged and do not count. The interval of a calibration
-    error is wider than its spread, and does not count either.
+    In [0, 1]; nan without intervals, and then not counted. The interval of a calibration
+    error is wider than its spread, and is not counted either.
     """
     p_values = np.array(
         [
@@ -455,14 +455,14 @@ def slice_p_values(pairs: Iterable[tuple[Estimate, Estimate, float]]) -> list[fl
 def with_corrected_p(
     slices: Sequence[Mapping[str, Estimate]], enough: Sequence[bool]
 ) -> list[dict[str, Estimate]]:
-    """Correct the p-values of every metric for the number of slices it was tested on (Holm).
+    """Return estimates with the p-values of every metric corrected for the number of tested slices (Holm).
 
     Parameters
     ----------
     slices
         The estimates of each slice, by metric expression.
     enough
-        Whether each slice has rows enough to be compared; the others do not count.
+        Whether each slice has enough rows to be compared; the others do not count.
     """
     corrected = [dict(part) for part in slices]
     for name in corrected[0] if corrected else ():

@@ -1,4 +1,4 @@
-"""What a state tells of predictions: problems of lenses, sums, bins and recalibrations, each made once."""
+"""Measurements of predictions from a state: problems of lenses, sums, bins, recalibrations."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from calcli.core.state.sample import Sample
 from calcli.core.state.state import State, names_rows
 
 T = TypeVar("T")
-FIRST = 5  # how many of the rows of infinite log-loss are named
+FIRST = 5  # named rows of infinite log-loss
 
 
 class _Columns(dict[str, Array]):
@@ -50,22 +50,22 @@ class _Columns(dict[str, Array]):
 
 
 class Measurements:
-    """What a state tells of predictions.
+    """Measurements of predictions, derived from a state.
 
     Parameters
     ----------
     predictions
         Scores and labels, or a state of them.
     state
-        What a pass over them kept.
+        The state that a pass over them kept.
     settings
         Metrics and how they are computed.
     calibration
         Rows that recalibrations are fitted to, with training=held-out.
     left
-        Why metrics are not told, by canonical expression; "" where a sample is to tell them.
+        Why metrics are missing, by canonical expression; "" if a sample is to provide them.
     of_rows
-        How many rows these are a sample of; None for all.
+        Number of all rows if these are a sample; else None.
 
     Attributes
     ----------
@@ -100,18 +100,18 @@ class Measurements:
         return cls(predictions, collect(predictions, settings, needs, summed=summed), settings)
 
     def once(self, key: Hashable, make: Callable[[], T]) -> T:
-        """Return what `make` makes of the measurements, which is asked once for each key."""
+        """Return the result of `make` for the measurements; it is called once for each key."""
         if key not in self._once:
             self._once[key] = make()
         return cast(T, self._once[key])
 
     def kept(self, need: Kept) -> Any:
-        """Return what only a pass over rows keeps.
+        """Return what only a pass over rows can provide.
 
         Raises
         ------
         NeedsRows
-            If it did not.
+            If the pass did not keep it.
         """
         if reason := need.missing_reason(self.state):
             raise NeedsRows(reason)
@@ -119,12 +119,12 @@ class Measurements:
 
     @property
     def sample(self) -> Sample | None:
-        """A sample of the rows for what cannot be told otherwise, if there is one."""
+        """A sample of the rows for what nothing else provides, if there is one."""
         return self.state.body.sample
 
     @cached_property
     def errors(self) -> float:
-        """How many units of equal weight are predicted wrongly: few losses are great without an error."""
+        """Effective number of units with a wrong prediction: few losses are large without an error."""
         groups, weights = self._sums, self.predictions.weights
         if groups is None:
             wrong = self.units.sums(1.0 - self.columns["hit"], weights)
@@ -134,11 +134,11 @@ class Measurements:
         return float(of_equal_weight(wrong.sum(), np.square(wrong).sum()))
 
     def _through(self, lens: str) -> Scores | Vectors:
-        """Return what it takes to look through a lens."""
+        """Return the need of a lens."""
         return self.once(("lens", lens), lambda: through(lens, self.predictions, self.settings))
 
     def is_scalar(self, lens: str) -> bool:
-        """Tell whether a lens has one score and one outcome."""
+        """Return whether a lens has one score and one outcome."""
         return isinstance(self._through(lens), Scores)
 
     def look(self, lens: str) -> ScoredRows:
@@ -148,7 +148,7 @@ class Measurements:
         return seen.lens.look(self.columns, self.predictions.weights)
 
     def problem(self, lens: str) -> Problem:
-        """Return the induced problem of a one-dimensional lens, put in order once."""
+        """Return the induced problem of a one-dimensional lens, sorted once."""
         lens = self.predictions.resolve_lens(lens)
         return self.once(("problem", lens), lambda: self._problem(lens))
 
@@ -158,11 +158,11 @@ class Measurements:
 
     @property
     def of_cells(self) -> bool:
-        """Whether cells tell the scores of lenses, not rows."""
+        """Whether the scores of lenses come from cells, not from rows."""
         return self._sums is not None
 
     def lens_bins(self, lens: str, bins: int) -> Bins:
-        """Return equal-width sums of the scores of a one-dimensional lens; rows need no order."""
+        """Return equal-width sums of the scores of a one-dimensional lens, without sorting rows."""
         if self._sums is not None:
             return self.problem(lens).bins("equal-width", bins)
         score, outcome, weights, *_ = self.look(lens)
@@ -177,7 +177,7 @@ class Measurements:
 
     @property
     def effective_rows(self) -> float:
-        """How many independent rows of equal weight tell as much."""
+        """Effective number of independent rows of equal weight."""
         groups = self._sums
         if groups is not None and groups.weight is not None and groups.squares is not None:
             return float(groups.weight.sum() ** 2 / groups.squares.sum())
@@ -193,7 +193,7 @@ class Measurements:
         return Measurements.of(rows, replace(self.settings, precision=precision), [seen]).look(lens)
 
     def spaced(self) -> Predictions | None:
-        """Return rows of two classes, evenly spaced by score in each; None where cells do not tell them."""
+        """Return rows of two classes, evenly spaced by score in each; None if cells do not provide them."""
         cells, rows = self.state.body.cells.get("class-1"), self.predictions
         if cells is None or rows.n_classes != 2 or rows.of_answers or cells.weight is not None:
             return None
@@ -202,7 +202,7 @@ class Measurements:
         return Predictions(array_scores, labels, rows.classes, provenance=rows.provenance)
 
     def outcomes_of(self, lens: str, size: int) -> tuple[str, ...]:
-        """Return the names of the outcomes of a lens, of classes and groups by what they are called."""
+        """Return the names of the outcomes of a lens, with names of classes and groups."""
         lens = self.predictions.resolve_lens(lens)
         seen, classes = self._through(lens).lens, self.predictions.classes
         groups = self.settings.groups.get(lens, {})
@@ -229,7 +229,7 @@ class Measurements:
         )
 
     def unit_table(self, class_mean: str = "") -> UnitTable:
-        """Return the sums of statistics by unit, one perhaps a mean over the classes."""
+        """Return the sums of statistics by unit; one statistic may be a mean over the classes."""
         rows, groups = self.predictions, self._sums
 
         def made() -> UnitTable:
@@ -249,7 +249,7 @@ class Measurements:
 
     @cached_property
     def hits_by_class(self) -> Array:
-        """(K,) weight of the rows of each class predicted as it; of `hit` rows."""
+        """(K,) weight of the `hit` rows of each class, predicted as this class."""
         rows = self.predictions
         if self._sums is not None:
             return self._sums.by_class[1]
@@ -257,7 +257,7 @@ class Measurements:
 
     @cached_property
     def infinite_log_loss(self) -> InfiniteLogLoss | None:
-        """The rows of infinite log-loss and the log-loss of the others, nan if there are none."""
+        """The rows of infinite log-loss, and the log-loss of the other rows, nan without others."""
         groups, weights = self._sums, self.predictions.weights
         if groups is not None and "log_loss" in groups.statistics:
             log_loss = groups.statistics["log_loss"]
@@ -288,14 +288,14 @@ class Measurements:
 
     @cached_property
     def clipped_rows(self) -> int:
-        """How many rows count with the least probability that the settings allow, not their own."""
+        """Number of rows with a clipped probability."""
         if self._sums is not None and CLIPPED in self._sums.statistics:
             return int(self._sums.statistics[CLIPPED].sums.sum())
         return int(np.count_nonzero(self.columns.get(CLIPPED, ())))
 
     @property
     def class_probs(self) -> Floats:
-        """(K, N) probabilities, kept where a metric must put more than two classes in order."""
+        """(K, N) probabilities, kept if a metric must sort more than two classes."""
         return self.vector_problem("canonical").probs.T
 
     def class_problems(self) -> Iterator[Problem]:
@@ -315,7 +315,7 @@ class Measurements:
 
 
 def measured_sample(rows: Predictions, measured: Measurements, metrics: Sequence[Measure]) -> Measurements:
-    """Return what a pass over some of the rows finds for metrics."""
+    """Return the measurements for metrics from a pass over some of the rows."""
     settings = replace(measured.settings, precision="auto")
     state = collect(
         rows, settings, [need for metric in metrics for need in metric.needs(Pass(rows, settings))]

@@ -1,4 +1,4 @@
-"""How much of a score a recalibration wins back, and what else the recalibrated posteriors say of it.
+"""The part of a score that a recalibration wins back, and other facts from the recalibrated posteriors.
 
 Ferrer & Ramos 2024, sections 3.3 and 3.4: the calibration loss is the score before minus the score after a
 recalibration that is trained on other rows.
@@ -23,21 +23,21 @@ from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import Measure, nested_method
 from calcli.core.language.metrics import AFFINE, AFFINE_MAPS, ERRORS_EACH, PAV, ROWS_EACH
 
-FEWEST_DEALS = 5  # of which the variance is known well enough to stop
-STEADY = 0.1  # standard deviation of the mean over deals, in standard errors of the rows
-MOST_FITTED = 200_000  # rows that fits go to, evenly spaced; more would not be told from them
-DEALS = 20  # of rows into folds, at most
-DEALT = 20_000  # rows of all deals together: of many rows deals differ little
-DEALING = 5_000_000  # looks at a score that the fits of all deals cost
-FIT = 10_000  # of them any fit costs
-FIT_ROWS = 4_000  # rows whose scores cost as much as all else that grows with what is learned
+FEWEST_DEALS = 5  # deals from which their variance is known well enough to stop
+STEADY = 0.1  # largest standard deviation of the mean over deals, in standard errors of the rows
+MOST_FITTED = 200_000  # rows in a fit, evenly spaced; more would make no visible difference
+DEALS = 20  # most deals of rows into folds
+DEALT = 20_000  # rows of all deals together: deals of many rows differ little
+DEALING = 5_000_000  # cost limit of the fits of all deals, in passes over the scores
+FIT = 10_000  # passes that any fit costs
+FIT_ROWS = 4_000  # rows with scores that cost as much as all else that grows with the parameters
 
 
 @dataclass(frozen=True)
 class Recalibrated:
-    """Rows with their recalibrated posteriors, as one score sees them.
+    """Rows with their recalibrated posteriors, for one score.
 
-    In cross-validation rows may be dealt into folds several times; results are means over these deals.
+    In cross-validation rows may be assigned to folds several times; results are means over these deals.
 
     Attributes
     ----------
@@ -46,17 +46,17 @@ class Recalibrated:
     rule
         The score.
     before
-        (n,) losses of the rows as they are.
+        (n,) losses of the rows before recalibration.
     greatest
-        What a loss counts as at most; infinity without clipping.
+        The largest loss under clipping; infinity without clipping.
     method
         What recalibrates.
     deals
         (n, K) recalibrated log-posteriors of each deal, at least one.
     folds
-        Into how many folds rows were dealt; 1 without cross-validation.
+        Number of folds; 1 without cross-validation.
     whole
-        (n, K) log-posteriors by a fit to the rows of all folds, in cross-validation.
+        (n, K) log-posteriors from a fit to the rows of all folds, in cross-validation.
     """
 
     rows: LabeledScores
@@ -96,26 +96,26 @@ class Recalibrated:
 
     @cached_property
     def log_probs(self) -> Doubles:
-        """(n, K) log-probabilities as they are."""
+        """(n, K) log-probabilities before recalibration."""
         return log_softmax(self.rows.scores.astype(np.float64, copy=False))
 
     @cached_property
     def expected_losses(self) -> Doubles:
-        """(n,) losses expected of the rows if labels came from the recalibrated posteriors.
+        """(n,) expected losses of the rows if labels came from the recalibrated posteriors.
 
-        The semi-empirical expectation: over the rows as they are, over the labels by the posteriors
-        (Ferrer & Ramos 2024, section 3.4, table 1).
+        This is the semi-empirical expectation: over the observed rows, and over labels drawn from the
+        posteriors (Ferrer & Ramos 2024, section 3.4, table 1).
         """
         return self.over_deals(lambda posteriors: self.rule.expected(self.log_probs, posteriors))
 
     @cached_property
     def variance_of_fits(self) -> float:
-        """What the variance of the mean loss is increased by, as posteriors come from fits to few rows.
+        """The variance of the mean loss due to fits to few rows.
 
-        By the jackknife over folds it is, times the number of folds less one, the difference for a row
-        between a fit to all rows and the fit that has not seen it. Without it a gain would seem the surer the
-        smaller it happens to be: a map that moves nothing brings no spread. And the mean is over the same
-        number of deals of the rows into folds.
+        By the jackknife over folds it comes from the number of folds minus one, times the difference for a
+        row between a fit to all rows and the fit that has not seen it. Without this term a gain would seem
+        more certain the smaller it happens to be: a map that changes nothing has no spread. The mean is over
+        the same number of deals of the rows into folds.
         """
         if self.whole is None:
             return 0.0
@@ -127,12 +127,12 @@ class Recalibrated:
     def standard_errors(self) -> tuple[float, float]:
         """Return the standard errors of the gain, and of its share, by the jackknife.
 
-        To first order a row that brings most of the score, and of its gain, would bring nothing.
+        To first order, a row that carries most of the score, and of its gain, would have no influence.
         """
         weights = self.rows.weights
         with np.errstate(invalid="ignore", divide="ignore"):
             before, after = (self.units.sums(losses, weights) for losses in (self.before, self.losses))
-            mass = self.units.weights(weights)  # which may be the weights of the rows themselves
+            mass = self.units.weights(weights)  # which may be the row weights themselves
             share = mass / mass.sum()
             pseudo = after.sum() / before.sum() - (after.sum() - after) / (before.sum() - before)
             influence_values = (1 - share) * pseudo
@@ -143,11 +143,11 @@ class Recalibrated:
         return absolute, relative
 
     def spread(self, influence_values: Doubles) -> float:
-        """Return the standard error of the mean of (n,) values, as dependent rows have it."""
+        """Return the standard error of the mean of (n,) values, for dependent rows."""
         return self._norm(influence_values - self.mean(influence_values))
 
     def _norm(self, deviations: Doubles) -> float:
-        """Return the root of the sum of squares of what units bring to a mean."""
+        """Return the root of the sum of squares of the influences of units on a mean."""
         weights = self.rows.weights
         total = len(deviations) if weights is None else weights.sum()
         return float(np.linalg.norm(self.units.sums(deviations, weights)) / total)
@@ -157,8 +157,8 @@ class Recalibrated:
 class _Trained:
     """A method that recalibrates rows, once for each deal.
 
-    Every fit starts from the fit of the same fold of the deal before, the first ones from each other: the
-    usual methods solve convex problems, and the start decides on the time and not on the result.
+    Every fit starts from the fit of the same fold in the previous deal, the first ones from each other: the
+    usual methods solve convex problems, so the start affects the time and not the result.
 
     Attributes
     ----------
@@ -167,13 +167,13 @@ class _Trained:
     rows
         (n rows) The rows to recalibrate.
     fitted_to
-        The rows of the fit, or the ones outside a fold.
+        The rows of the fit, or the rows outside a fold.
     fold
-        Returns in which fold each of the rows is, by the number of the deal; None for one fit.
+        Returns the fold of each row, by the number of the deal; None for a single fit.
     most
-        How often rows are dealt at most.
+        Largest number of deals.
     fits
-        By fold, of each deal that was asked for.
+        Fits by fold, for each requested deal.
     """
 
     method: str
@@ -200,7 +200,7 @@ class _Trained:
 
     @cached_property
     def whole(self) -> Doubles | None:
-        """(n, K) log-posteriors by a fit to the rows of all folds; None without folds."""
+        """(n, K) log-posteriors from a fit to the rows of all folds; None without folds."""
         if self.fold is None:
             return None
         start = next((fit.parameters for fit in self.fits[0].values()), None)
@@ -213,7 +213,7 @@ class Recalibrations:
     Parameters
     ----------
     predictions, calibration
-        The rows to recalibrate, and what else was read.
+        The rows to recalibrate, and separate rows to fit to.
     seed
         Of the folds.
     clip
@@ -221,9 +221,9 @@ class Recalibrations:
     units
         Which rows belong together.
     folds
-        (N,) folds that were given; dealt if None.
+        (N,) given folds; assigned at random if None.
     number
-        How many there are otherwise.
+        Number of folds without given ones.
     """
 
     def __init__(
@@ -249,18 +249,18 @@ class Recalibrations:
 
     @property
     def folds(self) -> Positions:
-        """(n,) in which fold each row with weight is, the first time that they are dealt."""
+        """(n,) fold of each row with a positive weight, in the first deal."""
         return self._fold(0)
 
     def of(self, metric: Measure, rule: ScoringRule, before: Array) -> Recalibrated | None:
-        """Return the recalibration that a metric asks for; None where there are no two folds to do it with.
+        """Return the recalibration that a metric needs; None without two folds.
 
         Parameters
         ----------
         metric
             The metric.
         rule, before
-            The score that it is about, and its (N,) losses of all rows.
+            The score, and its (N,) losses of all rows.
 
         Raises
         ------
@@ -278,7 +278,7 @@ class Recalibrations:
         return self._done[key]
 
     def notes(self) -> Iterable[str]:
-        """Yield what the fits want said."""
+        """Yield the notes of the fits."""
         for trained in self._trained.values():
             fits = [fit for every in trained.fits for fit in every.values()]
             yield from (f"{trained.method}: {note}" for note in notes_of(fits, self._predictions.n_classes))
@@ -310,7 +310,7 @@ class Recalibrations:
             called = _called(method, calibration_rows, Units.of(len(calibration_rows.labels)))
             return _Trained(called, self._rows, calibration_rows.take(_spaced(calibration_rows)))
         called = _called(method, self._rows, self._units)
-        if training == "test":  # of all rows: a map that has not seen one may give it an infinite loss
+        if training == "test":  # from all rows: a map that has not seen a row may give it an infinite loss
             return _Trained(called, self._rows, self._rows)
         rows, classes = self._rows.scores.shape
         effort = 0 if called == PAV else nested_method(called).effort(rows + FIT_ROWS, classes) / 5
@@ -319,7 +319,7 @@ class Recalibrations:
         return _Trained(called, self._rows, self._rows.take(_spaced(self._rows)), self._fold, deals)
 
     def _fold(self, number: int) -> Positions:
-        """Return in which fold each row is, one of the times that they are dealt."""
+        """Return the fold of each row in one deal."""
         while len(self._folds) <= number:
             if self._given_folds is None:
                 dealt = random_folds(len(self._rows.labels), self._number, self._rng, self._units)
@@ -330,9 +330,9 @@ class Recalibrations:
 
 
 def _steady(recalibrated: Recalibrated, trained: _Trained) -> tuple[Doubles, ...]:
-    """Return the log-posteriors of enough deals to make the mean loss steady, or of all.
+    """Return the log-posteriors of enough deals for a stable mean loss, or of all deals.
 
-    It is where their standard deviation is a tenth of the standard error of the rows.
+    It is stable if its standard deviation over deals is a tenth of the standard error over rows.
     """
     deals, means, total = (
         [*recalibrated.deals],
@@ -348,26 +348,26 @@ def _steady(recalibrated: Recalibrated, trained: _Trained) -> tuple[Doubles, ...
             continue
         with np.errstate(invalid="ignore"):
             spread = recalibrated.spread(recalibrated.before - total / len(deals))
-        if not _variance(means) > (STEADY * spread) ** 2:  # also where a loss is infinite
+        if not _variance(means) > (STEADY * spread) ** 2:  # also if a loss is infinite
             break
     return tuple(deals)
 
 
 def _spaced(rows: LabeledScores) -> Positions:
-    """Return the numbers of all rows, or of evenly spaced ones in the number that fits use."""
+    """Return the numbers of all rows, or of the evenly spaced rows that fits use."""
     count = len(rows.labels)
     size = min(count, MOST_FITTED)
     return np.arange(size) * count // size
 
 
 def _variance(means: Sequence[float]) -> float:
-    """Return the variance of the mean of some means; 0 of one, nan of infinite ones."""
+    """Return the variance of the mean of several means; 0 for one, nan for infinite ones."""
     with np.errstate(invalid="ignore"):
         return float(np.var(means, ddof=1)) / len(means) if len(means) > 1 else 0.0
 
 
 def notes_of(fits: Sequence[Calibrator], classes: int) -> list[str]:
-    """Return the notes of fits, once where they differ in numbers only, with their count."""
+    """Return the notes of fits; notes that differ only in numbers appear once, with their count."""
     alike: dict[str, list[str]] = {}
     for fitted in fits:
         for note in [*fitted.notes, *([TURNED.says] if turns_classes(fitted.apply, classes) else [])]:
@@ -387,29 +387,29 @@ def recalibrator(name: str) -> Calibrator:
 
 
 def _called(method: str, rows: LabeledScores, units: Units) -> str:
-    """Return the method that is meant, fitted to rows of these units."""
+    """Return the method for a name, for fits to rows of these units."""
     if method != AFFINE:
         return method
     return affine_map(rows.scores, rows.labels, rows.weights, units.effective_number(rows.weights))
 
 
 def affine_map(scores: Array, labels: Array, weights: Floats | None, rows: float) -> str:
-    """Return the affine map of log-probabilities that rows can carry: `dp`, or `temperature` of few rows.
+    """Return the affine map of log-probabilities that rows can support: `dp`, or `temperature` for few rows.
 
-    The scale rests on all rows, the intercept of a class on its own. A validation needs 100 events and 100
-    others (Collins et al. 2016, "Sample size considerations for the external validation of a multivariable
-    prognostic model", Statistics in Medicine 35). Nearly perfect rows teach little, however many: there are
-    to be 5 errors for each number that is fitted (Vittinghoff & McCulloch 2007, "Relaxing the rule of ten
-    events per variable in logistic and Cox regression", American Journal of Epidemiology 165).
+    The scale rests on all rows, the intercept of a class on its own rows. A validation needs 100 events and
+    100 others (Collins et al. 2016, "Sample size considerations for the external validation of a
+    multivariable prognostic model", Statistics in Medicine 35). Nearly perfect rows carry little information:
+    there are to be 5 errors for each number that is fitted (Vittinghoff & McCulloch 2007, "Relaxing the rule
+    of ten events per variable in logistic and Cox regression", American Journal of Epidemiology 165).
 
     Parameters
     ----------
     scores
-        (N, K) of the rows that it is fitted to.
+        (N, K) scores of the rows in the fit.
     labels, weights
-        (N,) of the same.
+        (N,) labels and weights of the same rows.
     rows
-        How many rows of equal weight that depend on no other tell as much.
+        Effective number of independent rows.
     """
     classes = scores.shape[1]
     mass = np.bincount(labels, weights, classes)

@@ -1,4 +1,4 @@
-"""What an evaluation returns: values with their definition and spread."""
+"""The results of an evaluation: values with their definition and spread."""
 
 from __future__ import annotations
 
@@ -54,25 +54,25 @@ class Estimate:
     value
         The number, a fraction or nats; may be inf or nan.
     signature
-        Everything the number depends on, in one line.
+        Everything that the value depends on, in one line.
     interval
         For metrics that may have one.
     no_interval
-        Why there is none; "" where there is one, or none was asked for.
+        Why there is none; "" if there is one, or none was requested.
     if_calibrated
         The error under perfect calibration and the p-value, for calibration errors that were tested.
     parts
-        Numbers that the value is to be read with, by name: `constant`, the value of the best system that
+        Numbers to read the value with, by name: `constant`, the value of the best system that
         gives every row the same answer; or the components of the metric.
     bins
-        Of an error of vectors, unless they are too many.
+        For an error of vectors, unless there are too many.
     rows
-        How many rows a sample has that it comes from; None where all rows tell it.
+        Number of rows of the sample behind it; None if it comes from all rows.
     grid
-        The largest possible distance to the value of the rows, where scores lie on the grid of a state and it
-        is known.
+        The largest possible distance to the value from the rows, if scores lie on the grid of a state and the
+        distance is known.
     recalibrator
-        What recalibrated, where something did.
+        The recalibration, if there was one.
     """
 
     metric: Measure
@@ -88,7 +88,7 @@ class Estimate:
 
     @property
     def digits(self) -> int | None:
-        """The decimals that show how sure it is; None where nothing tells that."""
+        """The number of decimals that matches its precision; None if that is unknown."""
         width = self.interval.high - self.interval.low if self.interval else 0.0
         return apart(width, self.if_calibrated.sd if self.if_calibrated else 0.0)
 
@@ -110,7 +110,7 @@ class OfClass:
     Attributes
     ----------
     rows
-        N_ij: rows of the class it was taken for.
+        N_ij: rows of the class for which it was taken.
     share
         R_ij: their share of the weight of the class.
     """
@@ -121,20 +121,20 @@ class OfClass:
 
 @dataclass(frozen=True)
 class Decision:
-    """One decision that costs know: how often it was taken and what that cost.
+    """One decision of the costs: how often it was taken, and its cost.
 
     Attributes
     ----------
     name
         The decision.
     rows
-        Rows it was taken for.
+        Rows for which it was taken.
     share
         Their share of the weight.
     mean_cost
-        Weighted mean of what it cost; nan if it was never taken.
+        Weighted mean cost; nan if it was never taken.
     by_class
-        The classes it was taken for.
+        The classes for which it was taken.
     """
 
     name: str
@@ -146,14 +146,14 @@ class Decision:
 
 @dataclass(frozen=True)
 class ClassRow:
-    """One class: how often it occurs, what it is given, and how far that is off.
+    """One class: its frequency, its mean probability, and the error of its probability.
 
     Attributes
     ----------
     name
         The class.
     rows
-        How many rows have it as label.
+        Number of rows with this label.
     frequency, mean_prob
         Weighted share of the labels, and mean probability.
     recall
@@ -163,10 +163,11 @@ class ClassRow:
     calibration_loss, refinement_loss
         Its terms in the binned losses of the Brier score (van de Waterlaat 2021, eq. 4.8 and B.3).
     if_calibrated
-        That error under perfect calibration, where the classes were tested; the p-value is corrected for
-        their number, of a class with rows enough.
+        The error under perfect calibration, if the classes were tested; the p-value is corrected for
+        the number of classes with enough rows.
     predicted_as
-        Of predicted classes how many of its rows are predicted as each: its row in the confusion matrix.
+        For predicted classes, how many of its rows are predicted as each class: its row in the confusion
+        matrix.
     """
 
     name: str
@@ -183,7 +184,7 @@ class ClassRow:
 
 @dataclass(frozen=True, kw_only=True)
 class Input(Provenance):
-    """What was read, where it came from and how it was understood.
+    """The input: where it came from and how it was read.
 
     Attributes
     ----------
@@ -194,7 +195,7 @@ class Input(Provenance):
     weighted
         Whether rows carry weights.
     kind, kind_reason
-        What the scores were taken for, and why.
+        The kind of the scores, and why.
     dtype, computed_in
         Type of the stored scores, and of the computation.
     worst_row_sum
@@ -206,7 +207,7 @@ class Input(Provenance):
     absent_classes
         Classes without a row.
     reading
-        How they were read, in a sentence, and the doubts.
+        How the data were read, in a sentence, and the doubts.
     """
 
     rows: int
@@ -226,7 +227,7 @@ class Input(Provenance):
 
     @property
     def of_answers(self) -> bool:
-        """Whether these are answers, right or wrong, in place of rows of classes."""
+        """Whether these are answers, right or wrong, instead of rows with classes."""
         return self.class_names == WRONG_RIGHT
 
     @property
@@ -256,7 +257,7 @@ class InfiniteLogLoss:
 
 @dataclass(frozen=True)
 class ReliabilityBin:
-    """One bin of the scores through the default lens that holds rows.
+    """One nonempty bin of the scores through the default lens.
 
     Attributes
     ----------
@@ -277,12 +278,12 @@ class ReliabilityBin:
 
 @dataclass(frozen=True)
 class Summary:
-    """What was found out about one set of predictions, light enough to keep by the thousand.
+    """The results for one set of predictions, small enough to keep by the thousand.
 
     Attributes
     ----------
     input
-        What was read.
+        The input.
     settings
         How it was evaluated.
     estimates
@@ -294,21 +295,21 @@ class Summary:
     skipped
         A sentence for each metric of the default report that was left out.
     recalibration_notes
-        What the fits behind calibration losses want said.
+        Notes of the fits behind calibration losses.
     clipped_rows
         Rows with a clipped log-loss.
     accuracy
         Weighted share of the correctly predicted rows.
     per_class
-        One entry a class, in the order of the columns.
+        One entry per class, in the order of the columns.
     reliability
-        Top-1 reliability, in the bins that hold rows.
+        Top-1 reliability, in nonempty bins.
     slice
         The value of a column that all rows share; None for all rows of the data.
     gap
-        Mean confidence minus accuracy, whatever was asked for; None where the rows are gone that tell it.
+        Mean confidence minus accuracy, for any request; None if the needed rows were not kept.
     backwards_area
-        The area under the ROC curve, whatever was asked for, if scores rank the wrong way round; else None.
+        The area under the ROC curve, for any request, if scores rank the wrong way round; else None.
     mixed
         Names of the questions with right and wrong epochs.
     """
@@ -337,12 +338,12 @@ class Summary:
 
     @property
     def metrics(self) -> dict[str, Estimate]:
-        """Metric values by the expression that was asked for."""
+        """Metric values by the requested expression."""
         return {estimate.metric.text: estimate for estimate in self.estimates.values()}
 
 
 class LensProblems(dict[str, Problem]):
-    """Induced problems by lens; some are put in order when they are looked up."""
+    """Induced problems by lens; some are sorted on first use."""
 
     def __init__(self, lenses: Iterable[str], problem: Callable[[str], Problem]) -> None:
         super().__init__()
@@ -363,23 +364,23 @@ class LensProblems(dict[str, Problem]):
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """What was found out about one set of predictions, with the rows that figures need.
+    """The results for one set of predictions, with the rows that figures need.
 
     Attributes
     ----------
     predictions
-        What was evaluated.
+        The evaluated predictions.
     summary
-        What was found out.
+        The results without rows.
     problems
         The problem of the default lens, score and outcome of every row in ascending order, and problems of
         other lenses that were asked for, by lens.
     class_bins
-        (K, m) equal-width bins of every class's probability, where the classes are shown.
+        (K, m) equal-width bins of every class's probability, if classes are shown.
     vectors
-        Problems of several outcomes that were asked for, by lens.
+        Requested problems of several outcomes, by lens.
     slices
-        What was found out about the values of columns that were asked for, by column.
+        Results for the values of requested columns, by column.
     """
 
     predictions: Predictions

@@ -1,4 +1,4 @@
-"""What a report shows beside metrics, in sections: what each needs of a pass, and what it makes of that."""
+"""Sections of a report besides metrics: what each needs from a pass, and what it returns."""
 
 from __future__ import annotations
 
@@ -27,22 +27,22 @@ from calcli.core.language.settings import Settings
 from calcli.core.state.needs import Need, Pass, Sampled, class_sums, through
 
 BLOCK = 1 << 14  # rows
-ENOUGH_OF_CLASS = 30  # rows, by label or by probability, from which a class is judged
-MOST_DRAWN = 50_000_000  # labels, or errors of classes, at most to have draws enough for many classes
+ENOUGH_OF_CLASS = 30  # fewest rows, by label or by probability, for a judgement on a class
+MOST_DRAWN = 50_000_000  # labels, or errors of classes, up to which many classes get enough draws
 
 
 Estimates = Mapping[str, Estimate]
 
 
 class Section(NamedTuple):
-    """A part of a report that is shown whatever metrics are asked for.
+    """A part of a report that is shown for any choice of metrics.
 
     Attributes
     ----------
     needs
-        Returns what a pass must keep for it.
+        Returns its needs.
     shown
-        Returns what it shows, by attribute of `Summary`.
+        Returns its results, by attribute of `Summary`.
     """
 
     needs: Callable[[Predictions, Settings], Iterable[Need]]
@@ -50,7 +50,7 @@ class Section(NamedTuple):
 
 
 def _confidence(measured: Measurements, settings: Settings, _: Estimates) -> Mapping[str, Any]:
-    """Return the accuracy, and the observed frequency by score through the default lens."""
+    """Return the accuracy, and the reliability through the default lens."""
     bins = measured.lens_bins(AUTO_LENS, settings.bins)
     edges = equal_width_edges(len(bins.count)).tolist()
     columns = zip(edges, edges[1:], bins.count, bins.weight, bins.score, bins.outcome, strict=False)
@@ -72,7 +72,7 @@ def _gap(measured: Measurements, settings: Settings, estimates: Estimates) -> Ma
 
 
 def needs_of_order(rows: Predictions, settings: Settings) -> Iterable[Need]:
-    """Return what tells whether scores rank the wrong way round: of more than two classes sums over bins."""
+    """Return the needs for a check of the ranking: for more than two classes sums over bins."""
     if rows.n_classes == 2:
         return area_of(settings).needs(Pass(rows, settings))
     return class_sums(settings.bins, rows, settings)
@@ -81,8 +81,8 @@ def needs_of_order(rows: Predictions, settings: Settings) -> Iterable[Need]:
 def area_if_backwards(measured: Measurements, settings: Settings, estimates: Estimates) -> float | None:
     """Return the area under the ROC curve if scores rank the wrong way round beyond chance, else None.
 
-    More than two classes are put in order if their area is asked for; else sums over bins tell that it is
-    well, or a sample of the rows whether it is.
+    More than two classes are sorted if their area is requested; else sums over bins can show that the ranking
+    is right; otherwise a sample of the rows decides.
     """
     metric, rows = area_of(settings), measured.predictions
     area = estimates.get(str(metric))
@@ -111,7 +111,7 @@ def _questions(measured: Measurements, *_: Any) -> Mapping[str, Any]:
 
 
 def _classes(measured: Measurements, settings: Settings, _: Estimates) -> Mapping[str, Any]:
-    """Return one entry a class, in the order of the columns; tested where the settings ask for every test."""
+    """Return one entry per class, in the order of the columns; tested if the settings ask for every test."""
     predictions = measured.predictions
     if predictions.of_answers:
         return {}
@@ -162,9 +162,9 @@ def _nulls(
 
 
 def rows_needed(rows: Sequence[ClassRow]) -> int:
-    """Return how many rows in all, with classes as frequent as here, are enough to judge every class.
+    """Return how many rows in all, with these class frequencies, are enough to judge every class.
 
-    Classes that neither occur nor get any probability never have rows enough, and do not count.
+    Classes that neither occur nor get any probability never have enough rows, and do not count.
     """
     shares = [max(row.frequency, row.mean_prob) for row in rows]
     return max((math.ceil(ENOUGH_OF_CLASS / share) for share in shares if share > 0), default=0)

@@ -1,4 +1,4 @@
-"""States of predictions for some metrics: few rows stay rows, of more there are sums."""
+"""States of predictions for given metrics: a few rows are kept, more are summed."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ def state_of(
     key: str | None = None,
     by: Sequence[str] = (),
 ) -> State:
-    """Return the state of predictions, for the metrics that the settings name or the default report.
+    """Return the state of predictions, for the metrics in the settings or the default report.
 
-    Rows are known by their number, or by a column `key`. Few rows are kept as they are. Of more, a state of
-    every value of the columns `by` is in it, for the metrics that sums tell, and the computation is in double
+    Rows are identified by number, or by a column `key`. A few rows are kept unchanged. For more, a state of
+    every value of the columns `by` is included, for metrics from sums, and the computation is in double
     precision unless the scores are stored in single precision or less, or the settings say otherwise: the
     number of rows does not matter, and states can be merged.
 
@@ -41,7 +41,7 @@ def state_of(
     InputError
         If there is no such column, or rows share a key.
     UsageError
-        If something is asked for that states cannot hold.
+        If the settings ask for something that states cannot hold.
     """
     settings = settings or Settings()
     require_mergeable(settings)
@@ -61,7 +61,7 @@ def _state(
     sampled: bool = True,
     summed: bool = False,
 ) -> State:
-    """Return the state of rows; `summed` makes sums of few rows, too."""
+    """Return the state of rows; `summed` sums even a few rows."""
     metrics = parse_metrics(settings.metrics or default_metrics(rows, settings)[0], settings.defaults)
     summable = [metric for metric in metrics if not needs_rows(metric, rows, settings)]
     if by and not summable:
@@ -87,7 +87,7 @@ def _slices(rows: Predictions, column: str, settings: Settings, keys: RowKeys) -
 
 
 def summed(state: State) -> State:
-    """Return a state of sums, also of few rows."""
+    """Return a state of sums, even for a few rows."""
     if state.rows is None:
         return state
     rows, head = predictions_of(state), state.head
@@ -96,5 +96,5 @@ def summed(state: State) -> State:
 
 
 def merge(states: Iterable[State]) -> State:
-    """Return the state of the rows of all, in whatever order these come; see `merged`."""
+    """Return the state of all rows, in any order of the parts; see `merged`."""
     return merged(states, summed)

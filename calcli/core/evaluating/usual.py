@@ -11,27 +11,27 @@ from calcli.core.language.settings import Settings
 
 RECALIBRATION_LIMIT = 10_000_000  # elements up to which the default report has calibration losses
 MANY = 5_000_000  # elements above which what needs rows looks at a sample of them
-TESTED = 20_000  # elements up to which class-wise errors are tested though nobody asks
+TESTED = 20_000  # elements up to which class-wise errors are tested by default
 OPERATING = ("alert_rate", "precision", "recall", "specificity", "net_benefit")  # at each threshold
 CLASSICAL_OF_TWO = ("oe_ratio", "calibration_slope", "calibration_intercept")
 AUROC_LIMIT = 10_000_000  # elements up to which the default report ranks every class
 
 
 def is_sampled(predictions: Predictions, settings: Settings) -> bool:
-    """Tell whether metrics that need rows look at a sample, though all rows are there."""
+    """Return whether metrics that need rows use a sample although all rows are available."""
     rows, classes = predictions.scores.shape
     needs = settings.priors, settings.cluster, settings.costs, settings.decision_column, settings.fold_column
     return rows * classes > MANY and settings.rows != "all" and not any(needs)
 
 
 def tests_classes(predictions: Predictions, settings: Settings) -> bool:
-    """Tell whether class-wise errors are tested: where that is asked for, or takes no time."""
+    """Return whether class-wise errors are tested: on request, or if it takes little time."""
     rows, classes = predictions.scores.shape
     return settings.draws > 0 and (settings.test or (settings.draws_outcomes and rows * classes <= TESTED))
 
 
 def operating_points(predictions: Predictions, settings: Settings) -> dict[float, list[Measure]]:
-    """Return the metrics of each threshold that is asked for.
+    """Return the metrics of each requested threshold.
 
     Raises
     ------
@@ -52,7 +52,7 @@ def gap_of(settings: Settings) -> Measure:
 
 
 def area_of(settings: Settings) -> Measure:
-    """Return the metric that tells whether scores rank the wrong way round, which every report says."""
+    """Return the metric that shows whether scores rank the wrong way round, as every report does."""
     return parse_metric("auroc", settings.defaults)
 
 
@@ -66,7 +66,7 @@ def default_metrics(
 
 
 def are_grades(classes: Sequence[str]) -> bool:
-    """Tell whether more than two classes are numbers, as a judge's grades are."""
+    """Return whether the names of more than two classes are numbers, as for a judge's grades."""
     return len(classes) > 2 and all(name.isdigit() for name in classes)
 
 

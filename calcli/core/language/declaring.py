@@ -1,7 +1,7 @@
-"""How settings are declared, once: what each means, which values it takes, and its default.
+"""Declarations of settings: the meaning, the values and the default of each.
 
-The options of the command line, the keys of a policy and the keywords of the Python interface are made from
-the declarations, and their values are checked by them.
+Options of the command line, keys of policies and keywords in Python are made from these
+declarations, which also check the values.
 """
 
 from __future__ import annotations
@@ -29,30 +29,30 @@ LONG = 100  # characters of a value other than text that is no longer shown
 
 
 def as_option(name: str) -> str:
-    """Return the option of an argument of that name."""
+    """Return the command-line option of an argument."""
     return "--" + name.replace("_", "-")
 
 
 @dataclass(frozen=True)
 class Values:
-    """The values that a setting takes.
+    """The values that a setting accepts.
 
     Attributes
     ----------
     type
-        What the command line makes of the text of one: bool, int, float or str.
+        Type to which the command line converts text: bool, int, float or str.
     name
-        The type, in the documentation of keywords.
+        Name of the type in the documentation of keywords.
     expected
         The expected values, to end a sentence on a wrong value.
     taken
-        Returns a value as the setting holds it; a TypeError, ValueError or OverflowError if it is wrong.
+        Converts a value for the setting; raises TypeError, ValueError or OverflowError if the value is wrong.
     limits
-        Of whole numbers, as help shows them.
+        Limits of whole numbers, as help shows them.
     choices
-        The only values, if they are few.
+        The allowed values, if there are few.
     several
-        For lists: whether text holds them all, with commas between, or one, and its option is repeated.
+        For lists: whether one text holds all items, separated by commas, or the option is repeated.
     """
 
     type: type
@@ -69,7 +69,7 @@ class Values:
         Raises
         ------
         UsageError
-            If it is wrong; the setting is `called` as its user wrote it.
+            If the value is wrong; `called` is the setting as the user wrote it.
         """
         if self.several == "commas":
             refuse_set(called, value)
@@ -91,11 +91,11 @@ class Setting:
     Attributes
     ----------
     values
-        What it takes.
+        The accepted values.
     help
-        Its meaning, in a line; other settings in it have the names of their options.
+        Its meaning in one line; it names other settings by their options.
     metavar
-        What stands for the value in help.
+        Placeholder for the value in help.
     key
         Its name in a policy and, with dashes, on the command line.
     keyword
@@ -126,11 +126,11 @@ class Setting:
         return [f"{self.keyword} : {self.values.name}, default {self.default!r}", *text]
 
     def spelled(self, spelling: Spelling) -> str:
-        """Return its name where it was written."""
+        """Return its name as the user wrote it."""
         return str(getattr(self, spelling))
 
     def checked(self, value: Any, spelling: Spelling) -> Any:
-        """Return a value as it is to be held; text for a list is taken apart, but not in policies.
+        """Return the converted value; text is split into a list, except in policies.
 
         Raises
         ------
@@ -148,7 +148,7 @@ class Setting:
 
 
 def whole(low: int = 0, high: int | None = None) -> Values:
-    """Return the whole numbers in a range; without an end, the range that arrays hold."""
+    """Return the values of a whole number in a range; the default end is the largest that arrays hold."""
 
     def taken(value: Any) -> int:
         number = operator.index(value)
@@ -162,7 +162,7 @@ def whole(low: int = 0, high: int | None = None) -> Values:
 
 
 def whole_numbers(example: str) -> Values:
-    """Return lists of whole numbers of at least 1."""
+    """Return the values of a list of whole numbers, each at least 1."""
 
     def taken(value: Any) -> tuple[int, ...]:
         numbers = tuple(map(int, value))
@@ -175,7 +175,7 @@ def whole_numbers(example: str) -> Values:
 
 
 def numbers(expected: str, holds: Callable[[float], bool]) -> Values:
-    """Return the finite numbers for which something holds."""
+    """Return the values of a finite number that satisfies a condition."""
 
     def taken(value: Any) -> float:
         number = _number(value)
@@ -187,7 +187,7 @@ def numbers(expected: str, holds: Callable[[float], bool]) -> Values:
 
 
 def choice(of: Any) -> Values:
-    """Return the values of a literal type."""
+    """Return the values of a Literal type."""
     choices: tuple[str, ...] = get_args(of)
 
     def taken(value: Any) -> str:
@@ -198,7 +198,7 @@ def choice(of: Any) -> Values:
 
 
 def texts(example: str, *, commas: bool = False, checked: Callable[[tuple[str, ...]], Any] = tuple) -> Values:
-    """Return lists of text, which something checks further."""
+    """Return the values of a list of text, with a further check."""
 
     def taken(value: Any) -> tuple[str, ...]:
         if isinstance(value, (str, Mapping)) or not isinstance(value, Iterable):
@@ -223,7 +223,7 @@ def marks(example: str) -> Values:
 
 
 def mapping(expected: str) -> Values:
-    """Return mappings of text to other values."""
+    """Return the values of a mapping of text to other values."""
 
     def taken(value: Any) -> dict[str, Any]:
         if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
@@ -234,7 +234,7 @@ def mapping(expected: str) -> Values:
 
 
 def names(example: str) -> Values:
-    """Return lists of names: text, or numbers and truth values of Python or arrays, as they are written."""
+    """Return the values of a list of names: text, or numbers and booleans of Python or numpy, as text."""
 
     def taken(value: Any) -> tuple[str, ...]:
         if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Iterable):
@@ -261,7 +261,7 @@ def _number(value: Any) -> float:
 
 
 def _written(value: Any) -> str:
-    """Return text, or a whole number as it is written."""
+    """Return text, or a whole number as text."""
     if isinstance(value, bool):
         raise TypeError
     if isinstance(value, float) and value.is_integer():
@@ -295,7 +295,7 @@ def is_path(value: object) -> TypeGuard[str | os.PathLike[str]]:
 
 
 def setting(default: Any, values: Values, help: str, metavar: str | None = None, **facts: Any) -> Any:
-    """Return the field of a setting; a default that is a type is made anew each time."""
+    """Return the field of a setting; a type as default is called for each new instance."""
     metadata = {"setting": Setting(values, help, metavar, **facts)}
     if isinstance(default, type):
         return field(default_factory=default, metadata=metadata)
@@ -313,7 +313,7 @@ def declared(owner: type[Any]) -> dict[str, Setting]:
 
 
 def checked(owner: type[Any], values: Mapping[str, Any], spelling: Spelling) -> dict[str, Any]:
-    """Return the values of settings as their class holds them, by keyword.
+    """Return the converted values of settings, by keyword.
 
     Parameters
     ----------
@@ -340,7 +340,7 @@ def checked(owner: type[Any], values: Mapping[str, Any], spelling: Spelling) -> 
 
 
 def documented(owner: type[Any] | None = None, *names: str) -> Callable[[F], F]:
-    """Let a docstring describe settings, in place of its line `{Settings}`, or as their class is called.
+    """Put descriptions of settings into a docstring, in place of the line `{Settings}` or `{ClassName}`.
 
     Parameters
     ----------
@@ -363,7 +363,7 @@ def documented(owner: type[Any] | None = None, *names: str) -> Callable[[F], F]:
 
 
 def number_in(digits: str) -> int:
-    """Return the number that digits write; -1 for any other text, and for more digits than one can mean."""
+    """Return the number that digits stand for; -1 for other text and for too many digits."""
     return int(digits) if digits.isdecimal() and len(digits) <= LONGEST else -1
 
 
@@ -373,7 +373,7 @@ def items(text: str | None) -> tuple[str, ...]:
 
 
 def some_items(called: str, text: str | None) -> tuple[str, ...] | None:
-    """Return the items of a list as it is `called`; None if it was not given.
+    """Return the items of a list of that name; None if it was not given.
 
     Raises
     ------

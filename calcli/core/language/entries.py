@@ -38,7 +38,7 @@ class MetricFamily:
     name
         As in the JSON.
     uncertainty
-        What stands beside its values.
+        What reports show beside its values.
     section
         Which part of a report shows them.
     has_null
@@ -47,11 +47,11 @@ class MetricFamily:
     has_interval_of_difference
         Whether a difference has an interval, and can be proven small.
     fits
-        Whether its metrics fit transforms, which takes so long that they are not computed again and again.
+        Whether its metrics fit transforms, which is too slow to repeat for every resample.
     class_by_class
-        Whether its metrics look at single classes, whatever their lens.
+        Whether its metrics look at single classes, with any lens.
     undefined
-        Why a value is not defined, where nothing else says so.
+        Why a value is undefined, if nothing else says so.
     """
 
     name: str
@@ -133,21 +133,21 @@ class Argument:
     Attributes
     ----------
     default
-        True or false, a number, a string or numbers; None for a method, which has to be given.
+        A boolean, a number, a string or several numbers; None for a method, which is required.
     choices
         The strings that it may be; any if empty. "true" and "false" stand for the values.
     least, most
         Ends of the range of a number, or of each of several.
     above
-        Whether the least itself is out of the range.
+        Whether the range excludes the least value itself.
     fits, form
-        Which strings it may be, and how to say so, where they are not a few choices.
+        Which strings are allowed, and the words for them, if there are no few choices.
     nested
         Whether the choices are entries, with their own arguments after slashes.
     own
-        Whether settings leave it alone, and only the expression changes it.
+        Whether only the expression changes it, and no setting does.
     says
-        What it means, in a line.
+        Its meaning in one line.
     """
 
     default: Any
@@ -163,7 +163,7 @@ class Argument:
 
     @property
     def expected(self) -> str:
-        """What the value must be, in words."""
+        """The allowed values, in words."""
         if isinstance(self.default, bool):
             return "true or false"
         if self.choices or self.form:
@@ -183,7 +183,7 @@ class Argument:
         return f" of at least {self.least:g}" if self.least > -math.inf else ""
 
     def read(self, text: str) -> Any:
-        """Return the value that a text stands for.
+        """Return the value of a text.
 
         Raises
         ------
@@ -211,7 +211,7 @@ class Argument:
         return type(self.default)(text)
 
     def holds(self, value: Any) -> bool:
-        """Return whether it may be this value."""
+        """Return whether the value is allowed."""
         if value == self.default:
             return True
         if isinstance(self.default, bool) or self.default is None:
@@ -259,17 +259,17 @@ class Entry:
     Attributes
     ----------
     name
-        As it is written in expressions and on the command line, and as key of the JSON.
+        Its name in expressions, on the command line and in the JSON.
     title
-        In words, as for the head of a table.
+        Its name in words, as in the head of a table.
     letters
         What an abbreviation in the title stands for.
     source
         Where it is defined.
     arguments
-        What an expression may say of it, in the order in which it prints.
+        Its arguments, in the order in which expressions print them.
     needs_classes
-        Why it does not apply to answers, as the rest of a sentence on it.
+        Why it does not apply to answers, as the end of a sentence.
     made
         The class that declares it.
     """
@@ -291,11 +291,11 @@ class Entry:
 
     @property
     def defaults(self) -> dict[str, Any]:
-        """The value of every argument that an expression leaves out."""
+        """The default of every argument."""
         return {key: argument.default for key, argument in self.arguments.items()}
 
     def check(self, key: str, value: Any) -> None:
-        """Raise `UsageError` unless an argument may have this value."""
+        """Raise a `UsageError` if an argument does not accept this value."""
         argument = self.arguments[key]
         if not argument.holds(value):
             raise UsageError(f"{key} must be {argument.expected}; got {value!r}")
@@ -320,13 +320,13 @@ class Metric(Entry):
     formula
         One line, in plain text.
     misses
-        What it does not see, and what to use then.
+        What it does not see, and what to use instead.
     of_answers
         The meaning for answers; "" if it is the same.
     tier
-        Where lists of metrics have it: first, then, or last, with what mainly the works use.
+        Its place in lists of metrics: first, next, or last, with the metrics mainly used in the works.
     bounds
-        Of a calibration error that has an interval: what it bounds, and what proving it small takes.
+        For a calibration error with an interval: what it bounds, and what proving it small takes.
     needs_probabilities
         Whether it looks at probabilities; else outcomes or predicted classes are enough.
     """
@@ -352,14 +352,14 @@ class Metric(Entry):
 
     @property
     def better(self) -> str:
-        """Which values are better, in words; "" if none are."""
+        """Which values are better, in words; "" for none."""
         if self.target is not None:
             return f"near {self.target:g}"
         return "" if self.direction == "none" else self.direction
 
     @property
     def target(self) -> float | None:
-        """The best value, where it lies between others; else None."""
+        """The best value, if it lies inside the range; else None."""
         return TARGETS.get(self.direction)
 
     def of_class(self, name: str) -> str:
@@ -368,7 +368,7 @@ class Metric(Entry):
         return words.replace("confidence", f"probability of {name}")
 
     def cost(self, value: float) -> float:
-        """Return how bad a value is, the lower the better; the value itself where none is better."""
+        """Return how bad a value is, the lower the better; the value itself if no direction is better."""
         if self.target is not None:
             return abs(value - self.target)
         return -value if self.direction == "higher" else value
@@ -389,19 +389,19 @@ class Method(Entry):
     parameters
         How many numbers are learned, as text; K is the number of classes.
     keeps
-        What the calibrator leaves as it is.
+        What the calibrator leaves unchanged.
     count
-        Returns the number of parameters from the number of classes and the arguments; None where the data
-        decide it, or a penalty.
+        Returns the number of parameters for the number of classes and the arguments; None where the data
+        or a penalty decide.
     effort
-        What five fits cost for each score, in looks at it. A wrapper multiplies the value of the method
+        Cost of five fits, in passes over the scores. A wrapper multiplies the value of the method
         inside.
     quick
-        Whether `auto` tries it unasked.
+        Whether `auto` tries it by default.
     misses
-        What some of its settings do not see.
+        Limits of some of its settings.
     freedom
-        Its place among all, the simplest first.
+        Its place in the order of all methods, the simplest first.
     """
 
     kind: ClassVar[str] = "method"
@@ -420,7 +420,7 @@ class Method(Entry):
         return hash(self.name)
 
     def __reduce__(self) -> tuple[Callable[[str], Method], tuple[str]]:
-        """Let copies and pickles be found by name: functions of one line cannot be pickled."""
+        """Pickle and copy by name, since lambdas cannot be pickled."""
         return _method_called, (self.name,)
 
 
@@ -441,28 +441,28 @@ class FigureKind(Entry):
     metrics
         The metrics that it draws by default; one that takes costs for each of the costs in use.
     one_score
-        Whether it looks through a one-dimensional lens, and so at a region of its scores.
+        Whether it uses a one-dimensional lens, and so can show a region of its scores.
     lens
-        The one-dimensional lens that it looks through whatever is asked for; "" for none.
+        The one-dimensional lens that it always uses; "" for none.
     most_systems
         How many systems it can show; infinity for any number.
     bins
-        The bins other than equal-width ones that it can show: bins of scores, or recursive bins of vectors.
+        The bins it can show besides equal-width ones: bins of scores, or recursive bins of vectors.
     standard
-        The least and the largest number of classes for which a report has it; None if it never does.
+        The least and largest number of classes for which a report contains it; None for never.
     of_classes
-        The figure in its place through the lens class-wise.
+        The figure that replaces it with the lens class-wise.
     of_two
-        Whether it is of two classes only.
+        Whether it needs exactly two classes.
     footed
-        Whether a line below it says how many rows there are; else it says so itself.
+        Whether a line below it gives the number of rows; else the figure does itself.
     chance
-        Whether it shows what chance allows independent rows, from simulated data: "only" that, or "draws"
-        besides; "" for no draws.
+        Whether it shows simulated data of independent, calibrated rows: "only" such rows, or "draws"
+        in addition; "" for no draws.
     rows, numbers
-        How many evenly spaced rows it looks at, or more that have so many probabilities; 0 for other looks.
+        How many evenly spaced rows it uses, or rows with this many probabilities; 0 if neither applies.
     own
-        Settings of `ViewSettings` for this figure alone.
+        Settings of `ViewSettings` that only this figure has.
     """
 
     kind: ClassVar[str] = "figure"
@@ -484,17 +484,17 @@ class FigureKind(Entry):
 
     @property
     def options(self) -> tuple[str, ...]:
-        """What an expression may say of how it is looked at."""
+        """The options that an expression may set."""
         regions, bins = ("region",) * self.one_score, ("binning", "min_rows") * (self.bins is not None)
         return (*bins, *regions, *self.own)
 
     def rows_of(self, n_classes: int) -> int:
-        """Return how many evenly spaced rows of that many classes it looks at."""
+        """Return how many evenly spaced rows it uses for a number of classes."""
         return max(self.rows, self.numbers // n_classes)
 
 
 class Named(Protocol):
-    """What a registry holds."""
+    """An item of a registry."""
 
     @property
     def name(self) -> str:
@@ -505,16 +505,16 @@ E = TypeVar("E", bound=Named)
 
 
 class Registry(Mapping[str, E]):
-    """Entries by name, made when first asked for; plugins add theirs one by one.
+    """Entries by name, loaded on first use; plugins add theirs one by one.
 
     Parameters
     ----------
     group
-        The entry points of plugins: each is called as its entry, and leads to it or to the declared class.
+        The entry points of plugins: each has the name of its entry and leads to it or to the declared class.
     kind
         What entries are.
     known
-        Returns calcli's own.
+        Returns the entries of calcli itself.
     """
 
     def __init__(self, group: str, kind: type[E], entries: Callable[[], Iterable[E]]) -> None:
@@ -531,16 +531,16 @@ class Registry(Mapping[str, E]):
         return len(self._known)
 
     def __contains__(self, name: object) -> bool:
-        """Tell whether it is known; of a plugin only once it has been asked for."""
+        """Tell whether an entry is known; a plugin is known only after its first use."""
         return name in self._known
 
     def __getitem__(self, name: str) -> E:
-        """Return an entry, also one of a plugin.
+        """Return an entry, from calcli or a plugin.
 
         Raises
         ------
         UsageError
-            If there is such a plugin, but it is broken.
+            If the plugin is broken.
         """
         if name not in self._known:
             self._known[name] = self._of_plugin(name)
@@ -569,13 +569,13 @@ class Registry(Mapping[str, E]):
 def arg(says: str, *, default: Any = MISSING, **limits: Any) -> Any:
     """Return the field of a declared class that is an argument; see `Argument`.
 
-    Its choices come from the type, where the type is a Literal; without a default it holds another method.
+    A Literal type gives the choices; without a default the argument is another method.
     """
     return field(default=default, metadata={"says": says, **limits})
 
 
 def _with_fields(owner: type, **kinds: bool) -> type:
-    """Make a class a dataclass; without fields of its own it is one already, as its base is one."""
+    """Make a class a dataclass; a class without new fields is one already through its base."""
     inherits = is_dataclass(owner) and not inspect.get_annotations(owner)
     return owner if inherits else dataclass(kw_only=True, **kinds)(owner)
 
@@ -594,7 +594,7 @@ def arguments_of(declared: type) -> dict[str, Argument]:
 
 
 def words_of(declared: Any) -> dict[str, Any]:
-    """Return what lines of a docstring such as `Source: ...` say; lines that go on are indented."""
+    """Return the text after heads such as `Source:` in a docstring; further lines of it are indented."""
     text = inspect.cleandoc(declared.__doc__ or "")
     return {word.lower().replace(" ", "_"): " ".join(value.split()) for word, value in WORDS.findall(text)}
 
@@ -657,18 +657,18 @@ OTHERS: dict[str, str] = _WORDS["others"]
 
 
 def meant(name: str, entries: Iterable[Entry]) -> str:
-    """Return the expression that is meant by a name.
+    """Return the expression that a name stands for.
 
     Parameters
     ----------
     name
-        The name of an entry, its title or what its letters stand for in any spelling, or a synonym.
+        The name of an entry, its title or its letters written out, in any spelling, or a synonym.
     entries
-        What there is.
+        The known entries.
 
     Returns
     -------
-    The expression of an entry; `name` itself if none is meant.
+    The expression of an entry; `name` itself if there is none.
     """
     entries = list(entries)
     if any(entry.name == name for entry in entries):
@@ -689,7 +689,7 @@ def also_called(entry: Entry) -> list[str]:
 
 
 def other_thing(name: str) -> str:
-    """Return what a word means that is not the name of one thing here; "" if it is not known."""
+    """Return the meaning of a word that names no single entry; "" if it is unknown."""
     return {plain_word(word): says for word, says in OTHERS.items()}.get(plain_word(name), "")
 
 

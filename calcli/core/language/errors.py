@@ -1,4 +1,4 @@
-"""The one family of exceptions; the command line turns each into a sentence and an exit status."""
+"""Exceptions; the command line turns each into a sentence and an exit status."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ class UsageError(CalcliError):
 
 
 class NeedsRows(UsageError):
-    """A request that only single rows can answer, where there are only sums."""
+    """A request that needs single rows, where only sums exist."""
 
 
 @contextmanager
 def naming(called: str) -> Iterator[None]:
-    """Make the sentences of wrong calls begin with `called`, the user's word."""
+    """Begin messages of UsageErrors with `called`, the user's word."""
     try:
         yield
     except UsageError as fault:

@@ -1,7 +1,7 @@
 """Expressions: `ece:bins=20:binning=equal-mass` parses to an entry with its arguments, and prints back.
 
-Metrics and methods are written alike. Values of a list are separated by slashes; and so is a method or a
-score in an argument from its own arguments, as in `reduced:calibrator=histogram/bins=15`.
+Metrics and methods are written alike. Slashes separate the values of a list, and a nested method or
+score from its own arguments, as in `reduced:calibrator=histogram/bins=15`.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ class Expression(Generic[AnyEntry]):
     Attributes
     ----------
     entry
-        What the registry says of it.
+        Its entry in the registry.
     arguments
         The value of every argument.
     text
-        The expression as it was given, by which reports name it.
+        The expression as it was given; reports use it as the name.
     """
 
     entry: AnyEntry
@@ -64,7 +64,7 @@ class Expression(Generic[AnyEntry]):
 
     @property
     def nested(self) -> str:
-        """The same as it stands in an argument; a method within it comes last, as all that follows is its."""
+        """The same as an argument; a nested method comes last, since all that follows belongs to it."""
         pairs = expressed(self.entry, self.arguments)
         return "/".join(sorted(pairs, key=lambda part: part.startswith((WRAPS, POOLS))))
 
@@ -78,9 +78,9 @@ class Measure(Expression[Metric]):
     family
         How it is estimated and compared.
     lens
-        The lens it looks through; "" for scores, which need none.
+        Its lens; "" for scores, which need none.
     region
-        The part of the scores it looks at, as in "0.8..1".
+        The region of scores that it uses, as in "0.8..1".
     """
 
     family: ClassVar[MetricFamily]
@@ -99,7 +99,7 @@ class Measure(Expression[Metric]):
         Parameters
         ----------
         of
-            The `Pass`: which rows it goes over, and how; they are not read.
+            The `Pass`: which rows it covers, and how; no rows are read.
 
         Raises
         ------
@@ -114,23 +114,23 @@ class Measure(Expression[Metric]):
         Parameters
         ----------
         measured, settings
-            `Measurements` that have what it needs, and `Settings`.
+            `Measurements` with what it needs, and `Settings`.
         metrics
             Metrics estimated at the same time, which may share draws with it.
 
         Raises
         ------
         CalcliError
-            If it does not fit the data, or needs a file that is not there.
+            If it does not fit the data, or needs a missing file.
         """
         raise NotImplementedError
 
     def influences(self, measured: Any) -> Any:
-        """Return the `Influences` of the units, for comparisons; None of what has no interval."""
+        """Return the `Influences` of the units, for comparisons; None for metrics without an interval."""
         return None
 
     def of_few(self, pair: Any, difference: Any) -> Any:
-        """Return exact `Evidence` on a difference of a `Pair` that few rows carry; None if there is none."""
+        """Return exact `Evidence` on a difference of a `Pair` that rests on few rows, if there is any."""
         return None
 
     def with_argument(self, key: str, value: Any) -> Self:
@@ -153,7 +153,7 @@ class Measure(Expression[Metric]):
 
     @property
     def used(self) -> dict[str, Any]:
-        """The arguments that its value depends on: no number of bins where other things part the rows."""
+        """The arguments that its value depends on; not `bins` where the binning does not use it."""
         binning = self.arguments.get("binning")
         idle = {None: set(), "recursive": {"bins"}, "equal-width": {"min_rows"}, "equal-mass": {"min_rows"}}
         unused = idle.get(binning, {"bins", "min_rows"})
@@ -161,7 +161,7 @@ class Measure(Expression[Metric]):
 
     @property
     def fitted(self) -> MethodExpression | None:
-        """The method that recalibrates, where one is fitted; of several that it may be the first."""
+        """The recalibration method, if one is fitted; the first if several are possible."""
         name = str(self.arguments.get("recalibrator", ""))
         name = AFFINE_MAPS[0] if name == AFFINE else name
         return nested_method(name) if name.partition("/")[0] in METHODS else None
@@ -175,12 +175,12 @@ class Measure(Expression[Metric]):
 
     @property
     def base_score(self) -> Measure:
-        """The score that it measures a part of, with its arguments."""
+        """The score behind the part that it measures, with its arguments."""
         return parse_metric(_colons(self.arguments["score"]))
 
     @property
     def is_clipped(self) -> bool:
-        """Whether it depends on the least probability that a label has."""
+        """Whether it depends on the smallest probability of a label."""
         of_labels = self.arguments.get("score") == "log_loss" and self.entry.name not in EXPECTED
         return of_labels or self.entry.name in CLIPPED
 
@@ -198,12 +198,12 @@ class MethodExpression(Expression[Method]):
 
     @property
     def chain(self) -> tuple[MethodExpression, ...]:
-        """The method, and what it is wrapped around, down to the method that learns."""
+        """The method and the methods it wraps, down to the method that learns."""
         inner = self.arguments.get("calibrator")
         return (self, *(inner.chain if inner else ()))
 
     def parameters(self, classes: int) -> int | None:
-        """Return how many numbers are learned for so many classes; None if there is no fixed number."""
+        """Return the number of parameters for a number of classes; None if it is not fixed."""
         per_map = self.entry.count and self.entry.count(classes, self.arguments)
         return per_map and per_map * self._maps(classes)
 
@@ -212,7 +212,7 @@ class MethodExpression(Expression[Method]):
         return (ranks or classes) if lens in (CLASS_WISE, TOP_WISE) and classes > 2 else 1
 
     def effort(self, rows: int, classes: int) -> int:
-        """Return what five fits to so many rows cost, in looks at a score."""
+        """Return the cost of five fits to a number of rows, in passes over the scores."""
         learner = self.chain[-1]
         scores = rows * (learner._maps(classes) if learner.entry.family == "one score" else classes)
         factor = math.prod(method.entry.effort for method in self.chain)
@@ -260,11 +260,11 @@ def _parse(
     Parameters
     ----------
     form, known
-        The kind of object, and the entries it may have.
+        The kind of object, and its known entries.
     text
         The expression.
     defaults
-        Values that replace the registry's defaults where the entry has such an argument.
+        Values that replace the defaults of arguments with these names.
 
     Raises
     ------
@@ -319,7 +319,7 @@ def _value(owner: str, argument: Argument, text: str, defaults: Mapping[str, Any
 
 
 def _called(text: str, choices: Sequence[str]) -> str:
-    """Return a nested expression by the names that it may have, if it has a synonym."""
+    """Return a nested expression under its proper name, if it is a synonym."""
     word, *arguments = text.split("/")
     entries = [entry for group in (METRICS, METHODS) for name, entry in group.items() if name in choices]
     expression = word if word in choices else meant(word, entries)
@@ -327,15 +327,15 @@ def _called(text: str, choices: Sequence[str]) -> str:
 
 
 def nested_method(text: str) -> MethodExpression:
-    """Parse a method as it stands in an argument, its settings after slashes."""
+    """Parse a nested method, with its arguments after slashes."""
     return parse_method(_colons(text))
 
 
 def _colons(text: str) -> str:
-    """Return the expression of a wrapped method, with arguments after slashes, like any other.
+    """Return the expression of a wrapped method, written with colons.
 
-    A slash stays one within a list of values, behind `calibrator=`, where the rest belongs to the inner
-    method, and behind `members=` before the arguments of its last method.
+    A slash stays within a list of values, after `calibrator=`, where the rest belongs to the inner
+    method, and after `members=` before the arguments of its last method.
     """
     name, *words = text.split("/")
     pairs: list[str] = []
@@ -348,7 +348,7 @@ def _colons(text: str) -> str:
 
 
 def _of_member(pair: str, part: str) -> bool:
-    """Return whether a part is a setting of the last member of a pool."""
+    """Return whether a part is an argument of the last member of a pool."""
     member = pair.removeprefix(POOLS).rpartition(JOINED)[2].partition("/")[0]
     return (
         pair.startswith(POOLS) and member in METHODS and part.partition("=")[0] in METHODS[member].arguments
@@ -361,7 +361,7 @@ def _parse_all(
     texts: Iterable[str],
     defaults: Mapping[str, Any],
 ) -> list[AnyExpression]:
-    """Parse several expressions and name all faults at once; of several that mean the same the first counts.
+    """Parse several expressions and report all errors at once; the first of equal ones is kept.
 
     Raises
     ------
@@ -396,12 +396,12 @@ def region_conditions(region: str) -> list[tuple[str, tuple[float, float]]]:
 
 
 def checked_region(owner: str, text: str) -> str:
-    """Return a region of scores such as "0.8..1" as it is.
+    """Return a region of scores such as "0.8..1" unchanged.
 
     Raises
     ------
     UsageError
-        If it is not one; the owner, a metric or an option, is named.
+        If it is no region; the message names the owner, a metric or an option.
     """
     if not REGION["fits"](text):
         raise UsageError(f"{owner}: region must be {REGION['form']}, not {text!r}")
@@ -409,9 +409,9 @@ def checked_region(owner: str, text: str) -> str:
 
 
 def nearest_name(name: str, names: Iterable[str]) -> str:
-    """Return a clause that suggests the known name that was meant, if it is misspelled; else "".
+    """Return a clause that suggests the nearest known name, if one is near; else "".
 
-    A name with known names as words, such as `dp-affine`, stands for the first one.
+    A name made of known names, such as `dp-affine`, suggests the first.
     """
     names, wanted = list(names), plain_word(name)
     errors = {candidate: _typing_errors(wanted, plain_word(candidate)) for candidate in names}
@@ -423,7 +423,7 @@ def nearest_name(name: str, names: Iterable[str]) -> str:
 
 
 def _typing_errors(wrong: str, right: str) -> int:
-    """Return how many letters are wrong, missing, too many, or swapped with the next one."""
+    """Return how many letters are wrong, missing, extra, or swapped with the next."""
     above, row = list[int](), list(range(len(right) + 1))
     for i, letter in enumerate(wrong):
         before, above, row = above, row, [i + 1]
@@ -444,7 +444,7 @@ def option_names(count: int) -> tuple[str, ...]:
 
 
 def refuse_places(calls: Iterable[Measure]) -> None:
-    """Raise a UsageError for metrics that look at single classes, where these are places of options."""
+    """Raise a UsageError for metrics of single classes where classes are positions of options."""
     for call in calls:
         if looks_at_classes(call):
             raise UsageError(
@@ -464,7 +464,7 @@ LENS = "top-1"  # the only one: the confidence of the answer that was given
 
 
 def refuse_classes(calls: Iterable[Expression[Any]]) -> None:
-    """Raise a UsageError for metrics or methods that need classes, where there are answers."""
+    """Raise a UsageError for metrics or methods that need classes, if the data are answers."""
     for call in calls:
         for inner in _within(call):
             if inner.entry.needs_classes:
@@ -476,7 +476,7 @@ def refuse_classes(calls: Iterable[Expression[Any]]) -> None:
 
 
 def refuse_probabilities(calls: Iterable[Measure], outcomes: str) -> None:
-    """Raise a UsageError for metrics that need probabilities where there are outcomes, or other ones."""
+    """Raise a UsageError for metrics that need probabilities, or others, if the data are outcomes."""
     for call in calls:
         if outcomes and call.entry.needs_probabilities:
             raise UsageError(f"{call}: it needs probabilities, and these are {KINDS[outcomes]}")
@@ -494,12 +494,12 @@ KINDS = {
 
 
 def reason(entry: Entry) -> str:
-    """Return why something is not for answers."""
+    """Return why something does not apply to answers."""
     return f"it {entry.needs_classes}, and these are answers that are right or wrong"
 
 
 def no_lens(lens: str) -> str:
-    """Return why answers cannot be looked at through a lens."""
+    """Return why a lens does not apply to answers."""
     return f"there is no lens {lens} on answers that are right or wrong; the only one is their confidence"
 
 

@@ -43,7 +43,7 @@ FIGURES: dict[str, FigureKind] = {kind.name: kind for kind in _declared()}
 
 
 def find_figure(name: str) -> FigureKind:
-    """Return the figure of that name.
+    """Return the figure with a name.
 
     Raises
     ------
@@ -59,7 +59,7 @@ def find_figures(names: Iterable[str]) -> list[FigureKind]:
     Raises
     ------
     UsageError
-        If there is none of some name; all such names are listed with the nearest one.
+        If a name is unknown; all unknown names are listed, each with the nearest known one.
     """
     names = list(dict.fromkeys(meant(name, FIGURES.values()) for name in names))
     unknown = [f"{name!r}{nearest_name(name, FIGURES)}" for name in names if name not in FIGURES]
@@ -79,7 +79,7 @@ def refuse_more_systems(kinds: Iterable[FigureKind], systems: int) -> None:
 
 
 def refuse_binning(kinds: Iterable[FigureKind], binning: str) -> None:
-    """Raise a UsageError if a figure has no such bins."""
+    """Raise a UsageError if a figure cannot show such bins."""
     bins = ("scores", "vectors") if binning == "recursive" else ("scores",)
     fitting = [kind.name for kind in FIGURES.values() if kind.bins in bins]
     for kind in kinds:
@@ -92,18 +92,18 @@ def refuse_binning(kinds: Iterable[FigureKind], binning: str) -> None:
 def standard_names(
     n_classes: int, lens: str = AUTO_LENS, region: str = "all", *, tested: bool = True
 ) -> list[str]:
-    """Return the names of the figures that fit predictions, figures with a lens first.
+    """Return the names of the standard figures for predictions, figures with a lens first.
 
     Parameters
     ----------
     n_classes
         K.
     lens
-        Of another one than the usual ones, only the figures that look through it.
+        For an unusual lens, only figures that use it.
     region
-        Of a part of the scores, only the figures that can show it alone.
+        For a region of scores, only figures that can show a region.
     tested
-        Whether outcomes can be drawn from the predictions; else not the figures that need that.
+        Whether outcomes can be drawn from the predictions; else figures that need draws are left out.
     """
     fitting = [
         kind
@@ -205,9 +205,9 @@ class PlotSettings:
 
 
 def parse_figures(lists: Iterable[Iterable[str]]) -> dict[str, dict[str, Any]]:
-    """Return the settings of each figure by its name, of expressions such as `ks:knots=6`.
+    """Return the settings of each figure, by name, from expressions such as `ks:knots=6`.
 
-    Values are values of `ViewSettings`; slashes stand for colons where these are part of a value.
+    Values belong to `ViewSettings`; a slash stands for a colon inside a value.
 
     Raises
     ------
@@ -241,7 +241,7 @@ def _options(kind: FigureKind, pairs: Iterable[str]) -> dict[str, Any]:
 
 
 def refuse_unknown_options(kind: FigureKind, names: Iterable[str]) -> None:
-    """Raise a UsageError if a figure does not have one of these settings of its own."""
+    """Raise a UsageError for settings that a figure does not have."""
     takes = ", ".join(kind.options) or "none"
     for name in names:
         if name not in kind.options:

@@ -36,7 +36,7 @@ class Fields:
     without
         Fields to leave out.
     beside
-        Typed dictionaries of keys to add, or with another type there; the keys of one that is not total are
+        Typed dictionaries with keys to add or to give another type; the keys of one that is not total are
         all there or all missing.
     """
 
@@ -52,7 +52,7 @@ class Schemas:
     Attributes
     ----------
     written
-        The type to write in the place of a less informative one, such as a protocol.
+        The type to write in place of a less informative type, such as a protocol.
     definitions
         The objects so far, by name.
     """

@@ -1,4 +1,4 @@
-"""What an evaluation is asked for: every setting, declared."""
+"""The settings of every command, declared."""
 
 from __future__ import annotations
 
@@ -36,17 +36,17 @@ class Costs(Protocol):
 
     @property
     def name(self) -> str:
-        """By which metric expressions know them."""
+        """Their name in metric expressions."""
 
     def matrix(self, classes: Sequence[str], frequencies: Any) -> Any:
-        """Return what each decision costs under each class, of (K,) frequencies."""
+        """Return the cost of each decision under each class, given (K,) frequencies."""
 
 
 class ClassPriors(Protocol):
     """Priors of the classes, whatever their number and order."""
 
     def of(self, classes: Sequence[str]) -> Any:
-        """Return the (K,) priors of some classes."""
+        """Return the (K,) priors of the classes."""
 
 
 def _priors(value: Any) -> str:
@@ -65,7 +65,7 @@ def _class_share(value: Any) -> tuple[str, float]:
 
 
 def _thresholds(value: Any) -> tuple[float, ...]:
-    """Return thresholds from numbers, or from text: numbers with commas, or ends with dots between them."""
+    """Return thresholds from numbers or from text: numbers with commas, or a range such as 0.1..0.5."""
     if isinstance(value, str):
         low, dots, high = value.partition("..")
         if dots:
@@ -222,20 +222,20 @@ class Settings:
 
     @property
     def recorded(self) -> dict[str, Any]:
-        """What a report records; the number of threads changes no result."""
+        """The settings that a report records; threads are left out since they change no result."""
         return {name: value for name, value in asdict(self).items() if name != "workers"}
 
     @property
     def draws_outcomes(self) -> bool:
         """Whether outcomes can be drawn from the predictions, row by row.
 
-        Dependent rows have none, nor have rows with weights that come from their labels, as with priors.
+        This fails for dependent rows and for weights that come from labels, as with priors.
         """
         return self.cluster is None and self.priors is None
 
     @property
     def defaults(self) -> dict[str, str | int]:
-        """What metrics assume where their expression does not say; of costs, the only ones."""
+        """Defaults of metric arguments that expressions leave out; of several costs, none is the default."""
         costs: dict[str, str | int] = {"costs": self.costs[0].name} if len(self.costs) == 1 else {}
         return {"bins": self.bins, "training": self.training, **costs}
 
@@ -243,7 +243,7 @@ class Settings:
 @documented()
 @dataclass(frozen=True)
 class PairSettings:
-    """Which rows of several systems are the same cases, and how margins are proven.
+    """How rows of several systems are paired, and how margins are proven.
 
     Attributes
     ----------
@@ -262,7 +262,7 @@ class PairSettings:
 
     @property
     def in_order(self) -> bool:
-        """Whether rows are paired by their order, which needs all of them."""
+        """Whether rows are paired by their order, which needs all rows."""
         return self.paired is not False and self.key is None
 
 
@@ -387,7 +387,7 @@ class MonitorSettings:
 @documented()
 @dataclass(frozen=True)
 class SegmentSettings:
-    """Which segments are looked at, and how.
+    """Which segments are searched, and how.
 
     Attributes
     ----------
@@ -425,14 +425,14 @@ class SegmentSettings:
     )
 
     def fewest(self, rows: int) -> int:
-        """Return how many of so many rows a segment needs."""
+        """Return the fewest rows a segment needs, given the number of all rows."""
         return self.min_rows or max(1, min(100, rows // 50))
 
 
 @documented()
 @dataclass(frozen=True)
 class BenchmarkSettings:
-    """How calibrators are tried side by side.
+    """How a benchmark of calibrators is run.
 
     Attributes
     ----------
@@ -492,11 +492,11 @@ class FitSettings:
 
     @property
     def wraps(self) -> bool:
-        """Whether methods are wrapped."""
+        """Whether a wrapper is asked for."""
         return self.reduced or self.per_predicted_class or self.preserve_top1
 
     def wrapped(self, call: MethodExpression) -> MethodExpression:
-        """Return a method within the wrappers asked for."""
+        """Return a method inside the requested wrappers."""
         if self.reduced:
             call = call.within("reduced")
         if self.per_predicted_class:

@@ -1,4 +1,4 @@
-"""Numbers as text: digits follow from what it shows.
+"""Numbers as text: their digits follow from what they show.
 
 A number shows two significant digits of its distance to 0 or to 1, whichever is nearer: no small number looks
 like 0 and no 0.99995 like 1. Numbers side by side show two significant digits of their difference. A value
@@ -18,7 +18,7 @@ DECIMALS = 4  # of a number, at least
 PERCENT_DECIMALS = 3  # of a fraction shown in percent, at least
 MOST_DECIMALS = 6  # what they do not show counts as none
 MOST_DIGITS = 9  # before the point; larger numbers have an exponent
-FIRST = 5  # how many of many things are named
+FIRST = 5  # how many of many items are named
 ASKED: ContextVar[int | None] = ContextVar("asked", default=None)  # decimals of numbers, where somebody says
 
 
@@ -32,9 +32,9 @@ def number(value: float, *peers: float, digits: int | None = None, sign: bool = 
     beside
         Numbers beside it.
     digits
-        Its decimals where something else tells them, as `apart` does; there are at least four.
+        Number of decimals if it is known, as from `apart`; at least four are shown.
     sign
-        Whether a positive number has a sign, too.
+        Whether a positive number has a sign.
     """
     if (chosen := ASKED.get()) is not None:
         return _written(value, chosen, sign)
@@ -60,9 +60,9 @@ def percent(
 
 
 def apart(*differences: float) -> int | None:
-    """Return how many decimals show two digits of what it shows, such as the width of an interval.
+    """Return how many decimals show two digits of a width, such as the width of an interval.
 
-    None where there is nothing to be seen: differences are 0 or undefined, or too small.
+    None if the width is 0, undefined or too small.
     """
     least = 0.5 * 10.0**-MOST_DECIMALS
     sizes = (size for size in map(abs, differences) if least <= size < math.inf)
@@ -80,14 +80,14 @@ def span(low: float, high: float, write: Callable[..., str] = number, **how: Any
     write
         Formats them as text: `number` or `percent`.
     how
-        What else that takes.
+        Further arguments of `write`.
     """
     how = {"digits": apart(high - low)} | how
     return f"{write(low, **how)} to {write(high, **how)}"
 
 
 def plus_minus(mean: float, sd: float, digits: int | None = None) -> str:
-    """Return a mean with its standard deviation, which tells how fine both are unless `digits` does."""
+    """Return a mean with its standard deviation, which sets the decimals of both unless `digits` does."""
     digits = apart(sd) if digits is None else digits
     return f"{number(mean, digits=digits)} ± {number(sd, digits=digits)}"
 
@@ -98,7 +98,7 @@ def p_value(p: float) -> str:
 
 
 def relative(change: float) -> str:
-    """Return a relative change in percent with its sign, and a word where there is none."""
+    """Return a relative change in percent with its sign; a word if there is no change."""
     return "undefined" if math.isnan(change) else percent(change, digits=apart(change), sign=True)
 
 
@@ -109,7 +109,7 @@ def counted(count: int, noun: str) -> str:
 
 
 def some(items: Sequence[object], count: int | None = None) -> str:
-    """Return the first of some things, and how many more there are, of a count that the items begin."""
+    """Return the first items, and how many more there are of a total count."""
     listed, count = items[:FIRST], len(items) if count is None else count
     text = ", ".join(str(item) or '""' for item in listed)
     return text if count == len(listed) else f"{text} and {count - len(listed):,} more"
@@ -139,19 +139,19 @@ COMMAND = re.compile(
 
 
 def plain(text: str) -> str:
-    """Return text on one line, its control characters as escapes; no part of it is a workflow command."""
+    """Return text on one line, with control characters escaped and no workflow command in it."""
     if not text.isprintable():
         text = CONTROL.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
     return COMMAND.sub(lambda match: f"{match[0][0]}\\{match[0][1]}", text)
 
 
 def plain_json(text: str) -> str:
-    """Return JSON that says the same, its control characters as escapes but for the ends of lines."""
+    """Return the same JSON with control characters escaped, except line ends."""
     return CONTROL.sub(lambda match: match[0] if match[0] == "\n" else f"\\u{ord(match[0]):04x}", text)
 
 
 def brief(record: Any) -> str:
-    """Return the call that makes a dataclass, with what differs from its defaults."""
+    """Return a dataclass as a call, with the fields that differ from their defaults."""
     changed = []
     for field in fields(record):
         value = getattr(record, field.name)
@@ -177,5 +177,5 @@ Watcher = Callable[[str, int | None], Watch]  # is called with a stage of the wo
 
 
 def unwatched(task: str, rows: int | None) -> Watch:
-    """Watch nothing."""
+    """Ignore all progress."""
     return lambda rows_done: None

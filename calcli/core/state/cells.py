@@ -136,7 +136,7 @@ class ScoreCells:
         upper = np.arange(BINS) >= BINS // 2
         sides = (astuple(self.widths(side)) for side in (0, 1))
         widths = [upper * (lower + upper_width) for lower, upper_width in zip(*sides, strict=True)]
-        count, mass = self.count[0, 0], self._mass[0, 0]  # of scores of exactly one half, in both classes
+        count, mass = self.count[0, 0], self._mass[0, 0]  # scores of exactly one half, in both classes
         for sums, twice in zip(widths, (count.sum(), mass.sum(), mass.sum() / 2, mass[1]), strict=True):
             sums[BINS // 2] -= twice
         hits = [None if table is None else _of_likelier(table) for table in self._tables]
@@ -206,7 +206,7 @@ def _ascending(near: Doubles, tables: Sequence[Array | None], widths: Bins) -> P
 
 
 def _moved(table: Array, place: Positions) -> Array:
-    """Return (300, ...) sums of (300, 4, ...) sums at other places; where there is none they are 0."""
+    """Return (300, ...) sums moved from (300, 4, ...) sums; places without a source are 0."""
     moved = np.zeros((BINS, *table.shape[2:]), table.dtype)
     there = (place >= 0) & (place < BINS)
     np.add.at(moved, place[there], table[there])
@@ -214,7 +214,7 @@ def _moved(table: Array, place: Positions) -> Array:
 
 
 def _of_likelier(table: Array) -> Array:
-    """Return sums by the outcome that the likelier of two classes is the label, all above one half."""
+    """Return sums by whether the likelier of two classes is the label, all above one half."""
     hits = np.zeros_like(table)
     hits[:, 1] = table[:, 0, ::-1] + table[:, 1]
     return hits

@@ -34,19 +34,19 @@ from calcli.core.state.state import Body, Facts, Head, MeasuredRows, Part, State
 
 
 class RowKeys:
-    """What rows are known by in a state that is merged: their numbers in their part, or a column of keys.
+    """What identifies rows in a state that is merged: their numbers in their part, or a column of keys.
 
     Parameters
     ----------
     rows
         The rows.
     key
-        The column; None if it is their number.
+        The column; None for row numbers.
     ids
-        (n,) the numbers, or hashes of keys, if they are known.
+        (n,) numbers, or hashes of keys, if known.
     merging
-        Whether the state will be merged: parts of one label are then told apart by their scores, or the same
-        places of two would share a random group.
+        Whether the state will be merged: parts with a single label are then distinguished by their scores;
+        else the same positions of two parts would share a random group.
 
     Attributes
     ----------
@@ -61,7 +61,7 @@ class RowKeys:
     ) -> None:
         self._path, self.key, self._ids, self.first = rows.provenance.path, key, ids, 0
         self._keys = None if key is None or ids is not None else rows.column(key)
-        if ids is None:  # of answers, which may be right in one system only, their number
+        if ids is None:  # for answers, which may be right in one system only, the row number
             start = np.zeros(rows.n_rows, np.int8) if rows.of_answers else rows.labels
             alike = merging and np.count_nonzero(label_sums(start, None, rows.n_classes)) == 1
             if alike and not rows.of_answers:
@@ -69,7 +69,7 @@ class RowKeys:
             self.first = first_number(start)
 
     def among(self, rows: Predictions, places: Array) -> RowKeys:
-        """Return the keys of the rows of a slice, at these places."""
+        """Return the keys of the rows of a slice, at these positions."""
         ids = self._ids[places] if self._ids is not None else self.first + places
         return RowKeys(rows, self.key, None if self._keys is not None else ids)
 
@@ -118,17 +118,17 @@ def collect(
     rows
         Scores and labels.
     settings
-        How they are computed, and whether there are intervals.
+        How metrics are computed, and whether there are intervals.
     needs
         What to keep.
     watch
         Called with the number of rows done.
     summed
-        Whether statistics are added up, and scores counted, without keeping any row.
+        Whether statistics are summed and scores counted without keeping any row.
     keys
-        What rows are known by, if the state is to be saved and merged; few rows are then kept as they are.
+        What identifies rows, if the state is to be saved and merged; few rows are then kept unchanged.
     by
-        Columns that these few rows keep.
+        Columns to keep with these few rows.
 
     Raises
     ------
@@ -141,7 +141,7 @@ def collect(
         name: of for n in needs if not isinstance(n, RowValues) for name, of in n.statistics.items()
     }
     precision = settings.precision
-    if keys is not None and precision == "auto":  # however many rows there are, so that states can be merged
+    if keys is not None and precision == "auto":  # for any number of rows: states can then be merged
         precision = "single" if rows.scores.dtype.itemsize <= 4 else "double"
     head = Head(
         rows.classes,
@@ -233,7 +233,7 @@ class _Summed:
         return self._body.add(rows, self._sums)
 
     def finish(self) -> None:
-        """Give the body its sums."""
+        """Store the sums in the body."""
         self._body.sums = self._sums.groups()
 
 
@@ -251,18 +251,18 @@ class _Sampling:
 
 
 class _Watched:
-    """Reports how far the pass has come."""
+    """Reports the progress of the pass."""
 
     def __init__(self, watch: Watch) -> None:
         self._watch = watch
 
     def add(self, block: Block) -> Iterable[Later]:
-        """Tell the number of rows done."""
+        """Report the number of rows done."""
         return (partial(self._watch, block.rows.stop),)
 
 
 def _digest(tables: Iterable[Array]) -> str:
-    """Return the SHA-256 of what tells one data set from another."""
+    """Return the SHA-256 that distinguishes data sets."""
     digest = hashlib.sha256()
     for table in tables:
         digest.update(np.ascontiguousarray(table).tobytes())

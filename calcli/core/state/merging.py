@@ -1,4 +1,4 @@
-"""Merging: the states of parts become the state of the whole, which sums up rows once they are many."""
+"""Merging: the states of parts become the state of the whole, which sums rows once there are many."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ MUST_AGREE = {  # before parts are merged
 
 
 def merged(states: Iterable[State], summed: Summed) -> State:
-    """Return the state of the rows of all, in whatever order these come.
+    """Return the state of the rows of all parts, in any order of the parts.
 
-    While they are few, rows stand in the order of the names of their parts; `summed` sums them up.
+    A few rows stand in the order of the names of their parts; `summed` sums them.
 
     Raises
     ------
     InputError
-        If states are not alike, or hold the same rows, as far as can be told.
+        If states differ in their settings, or hold the same rows, as far as can be told.
     """
     union, heads, reference = _Union(summed), dict[str, Head](), None
     for state in states:
@@ -79,7 +79,7 @@ def as_slice(state: State, name: str) -> State:
 
 
 class _Union:
-    """The rows of several states, which are summed up once they are many."""
+    """The rows of several states, which are summed once there are many."""
 
     def __init__(self, summed: Summed) -> None:
         self._summed = summed
@@ -136,7 +136,7 @@ class _Union:
 
 
 def _of_rows(states: Sequence[State]) -> State:
-    """Return the state of the rows of all, which are few."""
+    """Return the state of all rows, which are few."""
     every_part = tuple(part for state in states for part in state.parts)
     return replace(
         states[0], parts=every_part, rows=Rows.joined(state.rows for state in states if state.rows)
@@ -144,7 +144,7 @@ def _of_rows(states: Sequence[State]) -> State:
 
 
 def _in_order(state: State, heads: Mapping[str, Head]) -> State:
-    """Return a merged state with its parts in an order that does not depend on the order of merging."""
+    """Return a merged state with an order of parts that does not depend on the order of merging."""
     unordered, keyed = state.parts, bool(state.head.key)
     order = sorted(range(len(unordered)), key=lambda n: (unordered[n].name, keyed and unordered[n].digest))
     ordered = tuple(unordered[n] for n in order)

@@ -1,4 +1,4 @@
-"""What metrics need of a pass over rows: sums, cells, rows, facts."""
+"""What metrics need from a pass over rows: sums, cells, rows, facts."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class RowTable:
     n_rows
         Number of rows.
     statistics
-        What to keep, by name: a function of a block that returns (n,) values.
+        Statistics to keep, by name: functions of a block that return (n,) values.
     """
 
     def __init__(self, n_rows: int, statistics: Mapping[str, RowStatistic]) -> None:
@@ -81,7 +81,7 @@ class ClassBins:
         """Add one block to the sums."""
         weights = block.weights
         row_weight = 1 / block.total if weights is None else weights / block.total
-        # a hair below the edge: rounding must not hide a probability that belongs to the second bin
+        # slightly below the edge: rounding must not hide a probability that belongs to the second bin
         least = block.total * ((1 - 1e-6) / self._bins)
         above = np.flatnonzero(block.exp >= block.per_row(least))
         outer, inner = block.exp.shape
@@ -117,14 +117,14 @@ class ClassBins:
             weight = count.astype(np.float64)
         else:
             weight = self._weight.copy()
-            # what is left by rounding is no weight, least of all a negative one, which no state may hold
+            # a rounding error is no weight, and no state may hold a negative weight
             weight[:, 0] = np.maximum(self._total_weight - weight[:, 1:].sum(1), 0)
             weight[count[:, 0] == 0, 0] = 0
         return Bins(count, weight, score, self._outcome)
 
 
 class InputFacts:
-    """What the pass notices about the scores themselves.
+    """Facts about the scores that a pass collects.
 
     Attributes
     ----------
@@ -133,7 +133,7 @@ class InputFacts:
     zeros, ones
         Elements of exactly 0, rows with exactly 1 for one class.
     tied_rows
-        Rows with a largest probability that several classes share.
+        Rows with a largest probability shared by several classes.
     """
 
     def __init__(self, predictions: Predictions) -> None:
@@ -178,7 +178,7 @@ class ClassCells:
 
 
 class VectorTable:
-    """Collects the problem of a vector lens, for what needs every row at once."""
+    """Collects the problem of a vector lens, for metrics that need every row at once."""
 
     def __init__(self, lens: VectorLens, predictions: Predictions, dtype: np.dtype[Any]) -> None:
         self._lens = lens
@@ -210,10 +210,10 @@ class Pass(NamedTuple):
 
 
 class Need(ABC):
-    """Something to keep of a pass; equal needs are kept once."""
+    """Something to keep from a pass; equal needs are kept once."""
 
-    of_rows: ClassVar[bool] = False  # whether no state in a file holds it
-    each: bool = False  # whether single rows are looked at, so that no sums tell it
+    of_rows: ClassVar[bool] = False  # whether states in files never hold it
+    each: bool = False  # whether it depends on single rows: sums are not enough
 
     @property
     def statistics(self) -> Mapping[str, RowStatistic]:
@@ -222,7 +222,7 @@ class Need(ABC):
 
     @abstractmethod
     def missing_reason(self, state: State) -> str:
-        """Return why a state does not tell it, as a clause; "" if it does."""
+        """Return why a state does not provide it, as a clause; "" if it does."""
 
 
 @dataclass(frozen=True)
@@ -312,7 +312,7 @@ class ClassSums(Need):
         return f"the state has {sums if numbers else f'no sums over {self.bins} bins'}; {ONLY_SUMS}"
 
     def available_from_lenses(self, state: State) -> bool:
-        """Tell whether the scores of both of two classes are known, each or in cells that have the edges."""
+        """Return whether the scores of both of two classes are known, each or in cells with these edges."""
         has_both = {"class-0", "class-1"} <= state.head.lenses.keys()
         return has_both and len(state.head.classes) == 2 and (state.body.sums is None or self.in_cells)
 
@@ -332,7 +332,7 @@ class Sampled(Need):
 
 
 class Kept(Need):
-    """What only a pass over rows keeps."""
+    """What only a pass over rows can provide."""
 
     of_rows = True
     each = True
@@ -342,7 +342,7 @@ class Kept(Need):
         return "" if self in state.kept else ONLY_SUMS
 
     def collector(self, rows: Predictions, dtype: np.dtype[Any]) -> Collector | None:
-        """Return what gathers it in a pass over rows that computes in a type; None if there is nothing to."""
+        """Return its collector for a pass that computes in a type; None if nothing is to be collected."""
         return None
 
 
@@ -359,7 +359,7 @@ class Vectors(Kept):
     lens: VectorLens = field(compare=False)
 
     def collector(self, rows: Predictions, dtype: np.dtype[Any]) -> Collector:
-        """Return what gathers the problem."""
+        """Return the collector of the problem."""
         return VectorTable(self.lens, rows, dtype)
 
 
@@ -370,12 +370,12 @@ class ClassPlaces(Kept):
     bins: int
 
     def collector(self, rows: Predictions, dtype: np.dtype[Any]) -> Collector:
-        """Return what gathers the bins."""
+        """Return the collector of the bins."""
         return ClassCells(rows.n_rows, rows.n_classes, self.bins)
 
 
 def through(name: str, rows: Predictions, settings: Settings, *, each: bool = False) -> Scores | Vectors:
-    """Return what it takes to look at rows through a lens.
+    """Return the need of a lens.
 
     Raises
     ------
@@ -388,19 +388,19 @@ def through(name: str, rows: Predictions, settings: Settings, *, each: bool = Fa
 
 
 def all_probs(rows: Predictions) -> Vectors:
-    """Return the need of the probabilities of all classes, for metrics that must put each class in order."""
+    """Return the need of the probabilities of all classes, for metrics that must sort each class."""
     return Vectors("canonical", canonical_lens(rows.n_classes))
 
 
 def every_class(rows: Predictions, settings: Settings) -> tuple[Need, ...]:
-    """Return what puts each class in order: of two classes their lenses, else all probabilities."""
+    """Return the needs for sorting each class: two lenses for two classes, else all probabilities."""
     if rows.n_classes == 2:
         return through("class-0", rows, settings), through("class-1", rows, settings)
     return (all_probs(rows),)
 
 
 def class_sums(bins: int, rows: Predictions, settings: Settings) -> tuple[Need, ...]:
-    """Return the need of equal-width sums of every class; two classes are in order anyway."""
+    """Return the need of equal-width sums of every class; two classes are sorted anyway."""
     return (ClassSums(bins), *(every_class(rows, settings) if rows.n_classes == 2 else ()))
 
 

@@ -20,7 +20,7 @@ TOLD = 4_096  # labels that tell parts apart
 
 
 def first_number(labels: Array) -> int:
-    """Return the number of the first row of a part, which its size and labels tell.
+    """Return the number of the first row of a part, derived from its size and labels.
 
     Parts with other labels then have other numbers, and two systems with the same rows the same ones.
     """
@@ -99,14 +99,14 @@ class Statistic:
 
 @dataclass
 class RandomGroups:
-    """Sums over random groups of some rows, which have numbers or are known by the hashes of their keys.
+    """Sums over random groups of rows, which are identified by numbers or hashes of keys.
 
     Attributes
     ----------
     rows
-        Their number.
+        Number of rows.
     count, digest
-        (groups,) rows, and what tells whether two systems have the same labels in the same rows.
+        (groups,) rows, and digests that tell whether two systems have the same labels in the same rows.
     weight, squares
         (groups,) sums of row weights and of their squares; None without weights.
     classes
@@ -178,7 +178,7 @@ class GroupSums:
     ) -> Iterator[Later]:
         """Add (n,) rows with these statistics, among which `hit` is.
 
-        Hashes are of keys, or of the numbers of rows. Digests tell which rows these are.
+        Hashes belong to keys or to row numbers. Digests identify the rows.
         """
         group = (hashes - hashes // _GROUPS * _GROUPS).astype(np.int32)  # several times as fast as %
         place = group * np.intp(2 * self._count.shape[1]) + (labels + labels)
@@ -195,7 +195,7 @@ class GroupSums:
     def _statistic(
         self, name: str, group: Array, values: Array, weights: Floats | None, numbers: Array | None
     ) -> Later:
-        """Return what adds the values of a statistic."""
+        """Return the function that adds the values of a statistic."""
         infinite, weight = np.empty(0, np.intp), 0.0
         if not np.isfinite(values.sum()):
             is_infinite = np.isinf(values) if weights is None else np.isinf(values) & (weights > 0)

@@ -1,6 +1,6 @@
-"""Rows in a state: all of few, of many a sample for what sums do not tell, bounded in bytes.
+"""Rows in a state: all if there are few, else a sample of bounded size for what sums do not provide.
 
-The sample has the rows of the lowest hashes. Which rows of a union are in it depends on the union alone: all
+The sample holds the rows with the lowest hashes. The sample of a union depends on the union alone: all rows
 with a hash below the hash of the first row without room.
 """
 
@@ -24,7 +24,7 @@ FEW_SCORES = 1 << 22  # which take 16 MB in single precision
 
 
 def are_few(rows: int, classes: int) -> bool:
-    """Tell whether a state of so many rows keeps them."""
+    """Return whether a state of this many rows keeps them."""
     return rows <= UNIT_LIMIT and rows * classes <= FEW_SCORES
 
 
@@ -40,8 +40,8 @@ class Rows(NamedTuple):
     weights
         (n,), or None.
     scores
-        (n, K) as they were given; in a sample in single precision, in double where some are too small or
-        alike for that.
+        (n, K) as given; in a sample in single precision, or in double if some are too small or too
+        close together for that.
     columns
         (n,) text by name, for columns with slices as values; a sample has none.
     """
@@ -73,7 +73,7 @@ class Rows(NamedTuple):
 
 
 class Sample:
-    """The rows of the lowest hashes.
+    """The rows with the lowest hashes.
 
     Attributes
     ----------
@@ -91,7 +91,7 @@ class Sample:
         self._waiting = 0
 
     def add(self, hashes: Hashes, labels: Array, weights: Floats | None, scores: Array) -> Iterable[Later]:
-        """Take (n,) rows, and copy the ones that may be among the lowest."""
+        """Take (n,) rows, and copy the rows that may be among the lowest."""
         low, below = np.arange(len(hashes)), self._below  # which may be lower soon
         if below < ALL:
             low = np.flatnonzero(hashes < np.uint64(below))
@@ -162,7 +162,7 @@ def _below(rows: Rows, hash: int) -> Rows:
 
 
 def _short(scores: Array) -> Array:
-    """Return scores in single precision, or in double where single makes them 0, coarse or tied.
+    """Return scores in single precision, or in double if single precision makes them 0, coarse or tied.
 
     1e-300 has a logarithm, and of 0.5 + 1e-9 and 0.5 - 1e-9 the first decides.
     """

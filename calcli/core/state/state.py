@@ -1,4 +1,4 @@
-"""A state: what a pass has collected of rows."""
+"""A state: what a pass has collected from rows."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Part:
     name
         Of its file.
     rows
-        Their number; rows of weight 0 do not count.
+        Number of rows; rows of weight 0 do not count.
     digest
         The stored sums of the rows.
     first
@@ -46,19 +46,19 @@ class Part:
     first: int = 0
 
 
-OF_TWO = "top-1", "class-0", "class-1"  # lenses of which the last tells the others
+OF_TWO = "top-1", "class-0", "class-1"  # lenses; the last determines the others
 
 
 @dataclass(frozen=True)
 class Head:
-    """What the parts of a state share.
+    """The facts that the parts of a state share.
 
     Attributes
     ----------
     classes
         Their names.
     kind, kind_reason
-        What the scores were taken for, and why.
+        The kind of the scores, and why.
     dtype, computed_in
         Type of the stored scores, and of the computation.
     labels
@@ -66,7 +66,7 @@ class Head:
     weighted
         Whether rows have weights.
     metrics, bins
-        What the state was made for.
+        The metrics and bins for which the state was made.
     clip
         Smallest probability of a label in the log-loss.
     lenses
@@ -75,11 +75,11 @@ class Head:
     groups
         Class groups by name: the group of each class.
     key
-        The column that rows are known by; "" if it is their number.
+        The column that identifies rows; "" for row numbers.
     percent
         Whether the stored scores were percentages.
     by
-        Columns with a state for every value as well, or that few rows keep.
+        Columns with a state for every value, or kept with few rows.
     """
 
     classes: tuple[str, ...]
@@ -112,7 +112,7 @@ class Head:
 
 @dataclass(frozen=True)
 class Facts:
-    """What was noticed about the scores; see `calcli.core.state.needs.InputFacts`."""
+    """Facts about the scores; see `calcli.core.state.needs.InputFacts`."""
 
     worst_row_sum: float = 1.0
     zeros: int = 0
@@ -120,7 +120,7 @@ class Facts:
     tied_rows: int = 0
 
     def merged(self, facts: Facts) -> Facts:
-        """Return what was noticed about both."""
+        """Return the facts about both."""
         worst = max(self.worst_row_sum, facts.worst_row_sum, key=lambda x: abs(np.log(x)))
         return Facts(
             worst, self.zeros + facts.zeros, self.ones + facts.ones, self.tied_rows + facts.tied_rows
@@ -137,17 +137,17 @@ class MeasuredRows(NamedTuple):
 
 
 class Body:
-    """The statistics of rows: in a run row by row, of many rows sums over random groups, and score cells.
+    """The statistics of rows: row by row in a run; for many rows sums over random groups, and score cells.
 
     Attributes
     ----------
     columns
         (n,) statistics by name, if they are kept row by row.
     sums, cells
-        Sums of many rows, and the score cells of each lens; the cells of the second of two classes also give
-        the first and the likelier one.
+        Sums of many rows, and the score cells of each lens; the cells of the second of two classes also
+        provide the first and the likelier one.
     sample
-        Some of the rows themselves; None where it is not asked for.
+        Some of the rows themselves; None if not requested.
     """
 
     def __init__(self, head: Head, *, in_run: bool = False, sampled: bool = True) -> None:
@@ -171,7 +171,7 @@ class Body:
             self._cells_of(lens).merge(cells)
 
     def begin(self) -> GroupSums:
-        """Return what adds up rows, and make the cells to which `add` adds."""
+        """Return the accumulator of rows, and make the cells to which `add` adds."""
         of_two = self.n_classes == 2 and {"class-0", "class-1"} <= self._lenses.keys()
         for lens in self._lenses:
             if not (of_two and lens in OF_TWO[:-1]):
@@ -204,7 +204,7 @@ class Body:
         return self.cells[lens]
 
     def problem(self, lens: str) -> Problem | None:
-        """Return the problem of a lens that cells tell; None where there are none."""
+        """Return the problem of a lens from its cells; None without cells."""
         if lens in self.cells:
             return self.cells[lens].problem()
         second = self.cells.get(OF_TWO[-1]) if lens in OF_TWO and self.n_classes == 2 else None
@@ -217,18 +217,18 @@ class Body:
 
 @dataclass(frozen=True)
 class State:
-    """A summary of predictions: few rows themselves; for more rows facts, sums and cells.
+    """A summary of predictions: a few rows themselves; for more rows facts, sums and cells.
 
     Attributes
     ----------
     head
-        What its parts share.
+        The facts that its parts share.
     parts
-        The data sets in it; few rows stand in their order.
+        The data sets in it; kept rows stand in their order.
     rows
         The rows, if there are few.
     facts
-        What was noticed about the scores.
+        Facts about the scores.
     bins
         (K, m) sums over equal-width bins of every class's probability, by m.
     body
@@ -236,7 +236,7 @@ class State:
     slices
         For many rows the state of each value of columns, by column and value.
     kept
-        In a run, what only a pass over rows keeps.
+        In a run, what only a pass over rows can provide.
     """
 
     head: Head
@@ -259,7 +259,7 @@ class State:
         return sum(part.rows for part in self.parts)
 
     def provides(self, *needs: Need) -> bool:
-        """Say whether it tells all that is needed."""
+        """Return whether it provides all that is needed."""
         return not self.missing_reason(needs)
 
     def missing_reason(self, needs: Iterable[Need]) -> str:
@@ -268,7 +268,7 @@ class State:
 
 
 class UnavailableRows:
-    """A stand-in for rows, which says that there are none when it is used."""
+    """A placeholder for rows, which raises an error when it is used."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -294,13 +294,13 @@ class UnavailableScores:
     path: str
 
     def blocks(self, rows: int) -> NoReturn:
-        """Refuse to give rows."""
+        """Raise an error: there are no rows."""
         raise NeedsRows(f"{self.path}: {ONLY_SUMS}")
 
 
 @dataclass(frozen=True, eq=False)
 class StatePredictions(Predictions):
-    """Predictions known by a state, which has their rows if they are few.
+    """Predictions from a state, which has their rows if there are few.
 
     Attributes
     ----------
@@ -317,7 +317,7 @@ class StatePredictions(Predictions):
 
 
 def predictions_of(state: State, name: str = "a state", *, in_file: bool = False) -> StatePredictions:
-    """Return the predictions that a state is of, which is called so or in a file of that name."""
+    """Return the predictions of a state, with the name of the state or of its file."""
     head, rows, missing = state.head, state.rows, UnavailableRows(name)
     labels: Any = rows.labels if rows else missing
     weights: Any = rows.weights if rows else missing if head.weighted else None
@@ -335,18 +335,18 @@ def predictions_of(state: State, name: str = "a state", *, in_file: bool = False
 
 
 def names_rows(predictions: Predictions) -> bool:
-    """Tell whether rows have places in a file; slices and several parts of a state do not."""
+    """Return whether rows have positions in a file; slices and merged parts of a state do not."""
     data_sets = predictions.state.parts if isinstance(predictions, StatePredictions) else ()
     return not data_sets or (len(data_sets) == 1 and bool(data_sets[0].digest))
 
 
 def states_by(predictions: Predictions, column: str) -> Mapping[str, State]:
-    """Return states of every value of a column, by value, if predictions are left without rows.
+    """Return states of every value of a column, by value, if predictions have no rows.
 
     Raises
     ------
     InputError
-        If they are left of a state that was made without slices by it.
+        If their state was made without slices by this column.
     """
     if not isinstance(predictions, StatePredictions):
         return {}
@@ -360,7 +360,7 @@ def states_by(predictions: Predictions, column: str) -> Mapping[str, State]:
 
 
 def rows_left(predictions: Predictions) -> Predictions:
-    """Return predictions; of many rows the sample that a state keeps, which the provenance then says."""
+    """Return predictions; for many rows the sample that a state keeps, as the provenance then says."""
     if not isinstance(predictions, StatePredictions) or predictions.has_rows:
         return predictions
     sample = predictions.state.body.sample

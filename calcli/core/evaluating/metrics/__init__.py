@@ -1,1 +1,1 @@
-"""The metrics: each is declared by its class, which measures, estimates and compares it."""
+"""The metrics: the class of each declares, estimates and compares it."""

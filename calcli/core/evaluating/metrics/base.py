@@ -1,4 +1,4 @@
-"""What metrics have in common: a line that describes a value, systems in pairs, losses, intervals."""
+"""Common parts of metrics: signatures of values, pairs of systems, losses, intervals."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from calcli.core.state.needs import Mean, Pass, Scores
 
 
 def signature(metric: Measure, measured: Measurements, settings: Settings, *repeats: str) -> str:
-    """Return the signature of a metric: name, arguments, data, what was repeated, seed, version.
+    """Return the signature of a metric: name, arguments, data, repetitions, seed, version.
 
     Parameters
     ----------
     metric, measured, settings
-        The metric, what it was computed from, and how.
+        The metric, the measurements, and the settings.
     repeats
         Resamples, draws and the like, as `key:value`.
     """
@@ -66,15 +66,15 @@ class System:
     Attributes
     ----------
     measured
-        What a pass over its rows found.
+        The measurements of its rows.
     evaluation
         The values of the metrics.
     influences
-        What each unit brings to the metrics that have intervals, by canonical expression.
+        The influences of units on the metrics that have intervals, by canonical expression.
     sample
-        The same for a sample of the rows, where that tells some of the metrics.
+        The same for a sample of the rows, if some metrics come from one.
     hashes
-        Of the rows, if they are a sample.
+        Hashes of the rows, if they are a sample.
     """
 
     measured: Measurements
@@ -93,16 +93,16 @@ class System:
         return self.evaluation.estimates[str(metric)].value
 
     def rows(self, metric: Measure) -> int:
-        """Return how many rows a metric comes from."""
+        """Return the number of rows behind a metric."""
         return self.evaluation.estimates[str(metric)].rows or self.predictions.n_rows
 
     def telling(self, metric: Measure) -> System:
-        """Return the system itself, or its sample, where that tells a metric."""
+        """Return the system itself, or its sample if the metric comes from the sample."""
         sample = self.sample
         return sample if sample is not None and str(metric) in sample.evaluation.estimates else self
 
     def variance(self, metric: Measure) -> float:
-        """Return the variance of a metric; nan where there is none, or few rows tell it."""
+        """Return the variance of a metric; nan if there is none, or too few rows."""
         influences = self.telling(metric).influences.get(str(metric))
         if influences is None or not influences.spread.enough:
             return math.nan
@@ -129,7 +129,7 @@ class Pair:
     paired: bool = True
 
     def telling(self, metric: Measure) -> Pair:
-        """Return the pair itself, or the samples that tell a metric, which are paired if their rows are."""
+        """Return the pair itself, or the samples behind a metric, which are paired if their rows are."""
         sides = self.baseline.telling(metric), self.candidate.telling(metric)
         hashes, second = (side.hashes for side in sides)
         same = hashes is second or (
@@ -139,7 +139,7 @@ class Pair:
 
 
 def loss(score: str, rule: ScoringRule, settings: Settings) -> Mean:
-    """Return the losses of each row by the score that a metric is about."""
+    """Return the losses of each row under the score that a metric is about."""
     return Mean(score, rule.statistic(settings.clip), each=True)
 
 

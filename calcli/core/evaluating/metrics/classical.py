@@ -31,7 +31,7 @@ def _rows(measured: Measurements, settings: Settings) -> OfTwo:
     score, outcome, weights, _ = measured.look("class-1")
     log_odds, units = measured.columns["log_odds"], measured.units
     if weights is not None and not weights.all():
-        counts = weights > 0  # others would hide that the rest have one outcome or one score only
+        counts = weights > 0  # other bounds would hide that the rest have a single outcome or a single score
         score, outcome, log_odds, weights = (values[counts] for values in (score, outcome, log_odds, weights))
         units = units.among(counts)
     at_priors = measured.predictions.priors is not None
@@ -68,7 +68,7 @@ class Estimated(Classical, ABC):
         return Estimate(self, coefficient.value, line, interval, reason)
 
     def influences(self, measured: Measurements) -> Influences | None:
-        """Return what each unit brings to it; None of what has no spread."""
+        """Return the influences of units; None if it has no spread."""
         rows = _rows(measured, measured.settings)
         return self.coefficient(rows).of_units(rows.errors)
 
@@ -120,14 +120,14 @@ class SpiegelhalterZ(Classical):
     """
 
     def estimate(self, measured: Measurements, settings: Settings, metrics: Calls = ()) -> Estimate:
-        """Return it with its test, where rows neither depend on each other nor weigh by their outcomes."""
+        """Return it with its test, if rows are independent and weights do not depend on outcomes."""
         test = _test(_rows(measured, settings))
         untested = not settings.draws_outcomes or math.isnan(test.z)
         null = None if untested else Null(0.0, 1.0, test.p_value)
         return Estimate(self, test.z, signature(self, measured, settings), if_calibrated=null)
 
     def influences(self, measured: Measurements) -> Influences | None:
-        """Return what each unit brings to the statistic; None if it has no variance."""
+        """Return the influences of units on the statistic; None if it has no variance."""
         rows = _rows(measured, measured.settings)
         test = _test(rows)
         if math.isnan(test.z):

@@ -1,7 +1,7 @@
-"""Scores of the confusion matrix of predicted classes: agreement beyond chance, correlation, mean recall.
+"""Scores from the confusion matrix of predicted classes: agreement beyond chance, correlation, mean recall.
 
-They all are functions of its margins, its diagonal and the mean cost of its cells, which are means over rows:
-they have one influence, from the sums.
+All are functions of its margins, its diagonal and the mean cost of its cells, which are means over rows,
+and sums give their influences.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import Measure
 from calcli.core.language.settings import Settings
 
-MOST = 200_000_000  # rows times classes that are counted
-ROUNDING = 1e-14  # of shares: what is less is nothing
-POWERS = {"none": 0, "linear": 1, "quadratic": 2}  # of the distance of classes, by which they disagree
+MOST = 200_000_000  # largest number of rows times classes
+ROUNDING = 1e-14  # tolerance of shares
+POWERS = {"none": 0, "linear": 1, "quadratic": 2}  # of the distance between classes, as a disagreement
 
 
 class OfConfusion(Scored):

@@ -1,7 +1,7 @@
-"""Calibration errors of the cumulative gap between scores and outcomes, without bins: KS and Kuiper.
+"""Calibration errors from the cumulative gap between scores and outcomes, without bins: KS and Kuiper.
 
 Where the sum of s (1 - s) is large enough, the gap of calibrated scores behaves as Brownian motion
-(Arrieta-Ibarra et al. 2022), which makes the distributions of its extremes known; below, outcomes are drawn.
+(Arrieta-Ibarra et al. 2022), and the distributions of its extremes are known; else outcomes are drawn.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ LEAST_RANGE = 0.25  # below which Brownian motion has its range with a probabili
 class CumulativeError(OneDimensional):
     """A function of the extremes of the cumulative gap.
 
-    Equal scores count once, behind the last row of the tie: the order of tied rows does not matter; the gap
-    is 0 before the first.
+    The gap is taken after the last row of a tie, so the order of tied rows does not matter; the gap
+    is 0 before the first row.
     """
 
     mean: ClassVar[float]  # of the same function of Brownian motion on [0, 1]
@@ -41,7 +41,7 @@ class CumulativeError(OneDimensional):
 
     @abstractmethod
     def extent(self, low: Any, high: Any) -> Any:
-        """Return the error, given (...) extremes of the gap, which hold 0 between them."""
+        """Return the error, given (...) extremes of the gap, with 0 between them."""
 
     @abstractmethod
     def tail(self, x: float) -> float:
@@ -65,7 +65,7 @@ class CumulativeError(OneDimensional):
         return np.asarray(self.of_gaps(gaps) / bins.weight.sum(-1))
 
     def limit(self, problem: Problem) -> Null | None:
-        """Return what Brownian motion shows, where the variance is enough."""
+        """Return the null distribution from Brownian motion, if the variance is large enough."""
         spread = problem.score * (1 - problem.score)
         rows = spread if problem.counts is None else spread * problem.counts
         if float(rows.sum(dtype=np.float64)) < ENOUGH_VARIANCE:
@@ -89,7 +89,7 @@ class KolmogorovSmirnov(CumulativeError):
     sd: ClassVar[float] = math.sqrt(2 * CATALAN - math.pi / 2)
 
     def extent(self, low: Any, high: Any) -> Any:
-        """Return the distance of the gap from 0 where it is largest."""
+        """Return the largest distance of the gap from 0."""
         return np.maximum(-low, high)
 
     def tail(self, x: float) -> float:
@@ -97,7 +97,7 @@ class KolmogorovSmirnov(CumulativeError):
         return brownian_supremum_tail(x)
 
     def parts(self, problem: Problem) -> dict[str, float]:
-        """Return the gap of largest size: above 0 where scores promise more than outcomes keep."""
+        """Return the largest gap: above 0 if scores are higher than outcomes."""
         low, high = problem.gap_extremes
         return {"signed": -high if high > -low else -low}
 
@@ -134,10 +134,10 @@ class Kuiper(CumulativeError):
         """Return the interval of independent rows.
 
         Outcomes are their probabilities and noise. By the triangle inequality the two errors differ by at
-        most the range of the noise's cumulative sum. Brownian motion of the variance sum (y - s)^2 / n^2, in
-        which the error is another part, has a larger one as a rule. Where few rows or none have the less
-        probable outcome the noise comes from their number: it goes as far as Clopper & Pearson's interval of
-        their share.
+        most the range of the noise's cumulative sum. Brownian motion with variance sum (y - s)^2 / n^2, of
+        which the error is another part, usually has a larger range. If few rows or none have the less
+        probable outcome, the noise comes from their number: it reaches as far as Clopper & Pearson's interval
+        of their share.
         """
         value, total = self.value(problem), problem.total_weight
         squares = wrong = 0.0
@@ -177,9 +177,9 @@ def brownian_range_tail(x: float) -> float:
 
 
 def range_quantile(level: float) -> float:
-    """Return what the range of Brownian motion on [0, 1] exceeds with a probability of at most 1 - level.
+    """Return what the range of Brownian motion on [0, 1] exceeds with probability at most 1 - level.
 
-    By the first term of the alternating series: at 95% it is too large by 1 in 75,000.
+    It uses the first term of the alternating series: at 95% it is too large by 1 in 75,000.
     """
     return NormalDist().inv_cdf((7 + level) / 8)
 

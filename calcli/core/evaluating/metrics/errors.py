@@ -1,4 +1,4 @@
-"""Calibration errors: what all have in common, through one lens, over the classes, and of vectors."""
+"""Calibration errors: common parts, errors through one lens, over the classes, and of vectors."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ HELD = 5_000_000  # sums of outcomes
 
 
 class TestedError(NamedTuple):
-    """An error, its distribution if calibrated where that was asked for, and numbers to read it with."""
+    """An error, its distribution if calibrated if requested, and numbers to read it with."""
 
     value: float
     null: Null | None = None
@@ -60,7 +60,7 @@ BINNING = "how scores are binned: equal-width, equal-mass, recursive, or edges s
 
 
 class CalibrationError(Measure, ABC):
-    """An estimator of a calibration error, with its choices; what it lacks is as said here."""
+    """An estimator of a calibration error, with its options; the base class holds the defaults."""
 
     family = ERROR
 
@@ -110,7 +110,7 @@ class OneDimensional(CalibrationError, ABC):
     lens: str = arg(LENS, default=AUTO_LENS)
     region: str = region()
 
-    rounding: ClassVar[float] = 0.0  # within which errors of the same outcomes may differ
+    rounding: ClassVar[float] = 0.0  # tolerance between errors of the same outcomes
 
     def cuts(self, problem: Problem) -> Positions:
         """Return the positions between which rows are summed: the ends of runs of equal scores."""
@@ -118,14 +118,14 @@ class OneDimensional(CalibrationError, ABC):
 
     @abstractmethod
     def of(self, problem: Problem, bins: Bins) -> Any:
-        """Return (...) errors of (..., m) sums between its cuts, with other outcomes perhaps."""
+        """Return (...) errors from (..., m) sums between its cuts, for observed or drawn outcomes."""
 
     def value(self, problem: Problem) -> float:
         """Return the error."""
         return float(self.of(problem, problem.binned(self.cuts(problem))))
 
     def limit(self, problem: Problem) -> Null | None:
-        """Return the distribution of the error under perfect calibration, where it is known."""
+        """Return the distribution of the error under perfect calibration, if it is known."""
         return None
 
     def null(self, problem: Problem, draws: int, rng: Rng) -> Null:
@@ -138,15 +138,15 @@ class OneDimensional(CalibrationError, ABC):
 
     @property
     def from_sums(self) -> bool:
-        """Whether sums over equal-width bins suffice, without putting scores in order."""
+        """Whether sums over equal-width bins are enough, without sorting scores."""
         return False
 
     def of_sums(self, bins: Bins) -> Any:
-        """Return (...) errors of (..., m) sums over its bins, or steps of the score."""
+        """Return (...) errors from (..., m) sums over its bins, or over steps of the score."""
         raise NotImplementedError
 
     def needs(self, of: Pass) -> Iterable[Need]:
-        """Return scores and outcomes of the lens; of class-wise errors sums, or all probabilities."""
+        """Return scores and outcomes of the lens; for class-wise errors sums, or all probabilities."""
         if not self.is_class_wise:
             return (through(self.lens, of.rows, of.settings),)
         if not self.from_sums:
@@ -155,9 +155,9 @@ class OneDimensional(CalibrationError, ABC):
         return class_sums(bins, of.rows, of.settings)
 
     def tested(self, measured: Measurements, settings: Settings, metrics: Calls) -> TestedError:
-        """Return the error, tested on the same simulated outcomes as others of its lens and region.
+        """Return the error, tested on the same simulated outcomes as others with its lens and region.
 
-        It is nan where there are no rows in its region; class-wise errors are tested only if
+        It is nan if its region has no rows; class-wise errors are tested only if
         the settings say so.
         """
         if self.is_class_wise:
@@ -192,7 +192,7 @@ class OfBins(OneDimensional):
 
     @cached_property
     def parted(self) -> Binning:
-        """How scores are binned."""
+        """The binning of the scores."""
         return parted(self, self.binning, self.min_rows)
 
     def cuts(self, problem: Problem) -> Positions:
@@ -206,7 +206,7 @@ class OfBins(OneDimensional):
 
 @dataclass(frozen=True, kw_only=True)
 class OfVectors(CalibrationError, ABC):
-    """An error of several outcomes at once, for which at least so many rows are needed."""
+    """An error of several outcomes at once, with the fewest rows that it needs."""
 
     least_rows: ClassVar[int] = 1
     lens: str = arg(
@@ -247,16 +247,16 @@ class OfVectors(CalibrationError, ABC):
 
     @abstractmethod
     def found(self, problem: VectorProblem, draws: int, rng: Rng) -> tuple[float, Null | None, Bins | None]:
-        """Return the error, if there are draws its distribution under perfect calibration, and its bins.
+        """Return the error, its distribution under perfect calibration if there are draws, and its bins.
 
-        Sums of scores and outcomes are (d, m); None of an error without bins.
+        Sums of scores and outcomes are (d, m); None for an error without bins.
         """
 
 
 def null_distributions(
     problem: Problem, errors: Sequence[OneDimensional], draws: int, rng: Rng
 ) -> list[Null]:
-    """Return the distribution of every error of a problem if calibrated, the same as if it were the only one.
+    """Return the distribution of every error of a problem if calibrated, independent of the other errors.
 
     Outcomes are drawn from the scores and summed between the cuts of each error; errors with few cuts share
     the draws.
@@ -290,12 +290,12 @@ def null_distributions(
 
 
 def parted(measure: Measure, text: str, min_rows: int) -> Binning:
-    """Return the binning that an argument says: a name, or edges.
+    """Return the binning of an argument: a name, or edges.
 
     Raises
     ------
     UsageError
-        If it is neither.
+        If the argument is neither.
     """
     if text == RECURSIVE:
         return Recursive(min_rows)
@@ -328,9 +328,9 @@ def class_wise_null(
     Parameters
     ----------
     measured
-        Measurements that were made for tests, with all probabilities.
+        Measurements made for tests, with all probabilities.
     estimator
-        Of the error of each class.
+        Estimator of the error of each class.
     over
         How they are aggregated: norm 1, 2 or max.
     value
@@ -378,12 +378,12 @@ def _sums_only(problem: VectorProblem, observed: Bins, estimator: Any, draws: in
 
 
 def _drawn(problem: VectorProblem, draws: int, rng: Rng) -> Iterator[tuple[int, Positions]]:
-    """Yield the number of the first of some simulated data sets, and their (b, N) labels."""
+    """Yield the index of the first of some simulated data sets, and their (b, N) labels."""
     for batch in batches(draws, len(problem.probs), LABELS):
         yield batch.start, draw_labels(problem.probs, batch.stop - batch.start, rng).T
 
 
-MOST_NUMBERS = 1_000_000  # means of bins of vectors that a report holds
+MOST_NUMBERS = 1_000_000  # largest number of means of bins of vectors in a report
 
 
 def _rng(settings: Settings) -> Rng:
@@ -391,7 +391,7 @@ def _rng(settings: Settings) -> Rng:
 
 
 def _shown(bins: Bins, metric: Measure, measured: Measurements) -> VectorBins:
-    """Return the bins that have weight, their outcomes by the names of classes and groups."""
+    """Return the bins with a positive weight, with outcomes named by classes and groups."""
     filled = bins.weight > 0
     weight = bins.weight[filled]
     means = ((table[:, filled] / weight).T for table in (bins.score, bins.outcome))
@@ -411,7 +411,7 @@ def _class_wise(
     value, details = float(class_wise_error(errors, metric.over_classes)), dict[str, float]()
     if metric.over_classes == "sum":
         details["absent_classes"] = int(np.count_nonzero(measured.rows_by_class == 0))
-    rows = measured.predictions  # of which a sample may not have kept what it takes
+    rows = measured.predictions  # a sample may lack what these need
     if not (measured.state.provides(all_probs(rows)) and tests_classes(rows, settings)):
         return TestedError(value, parts=details)
     null = class_wise_null(measured, estimator, metric.over_classes, value, settings.draws, _rng(settings))

@@ -14,7 +14,7 @@ from calcli.core.evaluating.metrics.errors import OneDimensional
 from calcli.core.language.entries import metric
 from calcli.core.problems.problem import Problem, segment_sums
 
-CELLS = 1000  # of equal width in log-odds, in which rows are summed for simulated outcomes
+CELLS = 1000  # cells of equal width in log-odds, in which rows are summed for simulated outcomes
 
 
 class FromCurve(OneDimensional, ABC):
@@ -23,7 +23,7 @@ class FromCurve(OneDimensional, ABC):
     rounding: ClassVar[float] = 1e-6
 
     def cuts(self, problem: Problem) -> Positions:
-        """Return the positions that part the ordered rows at edges evenly spaced in log-odds."""
+        """Return the positions that split the ordered rows at edges evenly spaced in log-odds."""
         lowest, highest = log_odds(problem.score[[0, -1]].astype(np.float64))
         edges = from_log_odds(np.linspace(lowest, highest, CELLS + 1)[1:-1])
         return edge_cuts(problem.score, np.concatenate([[0], edges, [1]]))
@@ -35,7 +35,7 @@ class FromCurve(OneDimensional, ABC):
         return float(self._summary(score, problem.outcome.astype(np.float64), weight, np.square(weight)))
 
     def of(self, problem: Problem, bins: Bins) -> Any:
-        """Return the summary of rows that stand together in their cell, as the draws do."""
+        """Return the summary with the rows of each cell together, as in the draws."""
         full = bins.weight > 0
         weight, squares = bins.weight[full], segment_sums(problem.squared_weights, self.cuts(problem))[full]
         return self._summary(bins.score[full] / weight, bins.outcome[..., full] / weight, weight, squares)
@@ -70,7 +70,7 @@ class Quantile(FromCurve, ABC):
     probability: ClassVar[float]
 
     def of_distances(self, distance: Doubles, share: Doubles) -> Any:
-        """Return the least distance that this share of the rows does not exceed."""
+        """Return the smallest distance that this share of the rows does not exceed."""
         order = np.argsort(distance, axis=-1)
         covered = np.cumsum(share[order], axis=-1)
         place = (covered < self.probability - 1e-12).sum(axis=-1, keepdims=True)

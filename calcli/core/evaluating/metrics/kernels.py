@@ -1,7 +1,7 @@
-"""Squared kernel calibration errors of labels drawn from the predictions.
+"""Squared kernel calibration errors, and their values for labels drawn from the predictions.
 
 The term of two rows is k(q, q') (1[y = y'] - q[y'] - q'[y] + <q, q'>). Only its first part depends on both
-labels at once, and is 0 unless they are equal; the kernel depends on no label at all.
+labels at once, and is 0 unless they are equal; the kernel depends on no labels.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from calcli.core.evaluating.metrics.errors import OfVectors
 from calcli.core.language.entries import arg, metric
 from calcli.core.problems.lenses import VectorProblem
 
-COMMON = 0.08  # share of the rows from which a product of matrices is faster than looking up equal labels
+COMMON = 0.08  # share of the rows above which a matrix product is faster than looking up equal labels
 BATCH = 32  # draws whose equal labels are looked up together
-TERMS = 1 << 18  # of pairs of rows that are computed together
-NORMAL_FROM = 400.0  # variance, in squares of the largest factor, from which the sum of pairs is normal
+TERMS = 1 << 18  # pairs of rows computed together
+NORMAL_FROM = 400.0  # variance, in squares of the largest factor, above which the sum of pairs is normal
 
 Kernel = Callable[[Floats, Floats], Floats]
 
@@ -36,7 +36,7 @@ class DrawnSums:
     probs
         (N, K) probabilities.
     draws
-        How often to draw the labels.
+        Number of draws of the labels.
     rng
         Source of chance.
     weights
@@ -52,12 +52,12 @@ class DrawnSums:
         for part in batches(n, max(draws, k), TERMS):
             self._labels[part] = draw_labels(probs[part], draws, rng)
         self._factor, self._weights = 1, weights
-        if k == 2:  # the residuals of two classes are opposite: the first one tells all, twice
+        if k == 2:  # the residuals of two classes are opposite: the first one counts twice
             self._factor, probs = 2, probs[:, :1]
         common = probs.mean(0) >= COMMON
         self._common = {k: probs[:, k] for k in np.flatnonzero(common).tolist()}
         self._others = np.where(common, 0, probs)
-        self._is_other = np.append(~common, False)  # the last one is the one that two classes leave out
+        self._is_other = np.append(~common, False)  # two classes leave out the last one
         self._total = np.zeros(draws)
         self._expected = np.zeros((n, len(common) + 1))  # kernel-weighted sums of the partners' probabilities
 
@@ -67,7 +67,7 @@ class DrawnSums:
             tile = tile * self._weights[rows, None] * self._weights[columns]
         single = tile.astype(np.float32)
         for number, probs in self._common.items():
-            x, y = (  # 1 - p before it is rounded: near 1 nothing of it would be left
+            x, y = (  # 1 - p before rounding: near 1 nothing would be left
                 np.subtract(self._labels[side] == number, probs[side, None]).astype(np.float32, copy=False)
                 for side in (rows, columns)
             )
@@ -158,7 +158,7 @@ class DisjointPairs:
         return total / self.weight
 
     def normal_sd(self, probs: Floats) -> float | None:
-        """Return the standard deviation if calibrated; None where the mean is not normal to a good part."""
+        """Return the standard deviation if calibrated; None if the mean is not close to normal."""
         variance = 0.0
         for part in batches(len(self.left), probs.shape[1], TERMS):
             p, q = (probs[side[part]].astype(np.float64) for side in (self.left, self.right))
@@ -174,8 +174,8 @@ class DisjointPairs:
 KernelDistance = Literal["tv", "euclidean"]
 
 TILE = 512  # rows on each side of a tile of pairs, which stays in the cache
-ROUNDING = 1e-4  # standard deviations by which equal sums may differ
-MEDIAN_ROWS = 1000  # rows whose distances decide the width of the kernel
+ROUNDING = 1e-4  # standard deviations: tolerance between equal sums
+MEDIAN_ROWS = 1000  # rows that set the width of the kernel
 
 
 @dataclass(frozen=True)
@@ -247,10 +247,10 @@ def distances(x: Floats, y: Floats, distance: KernelDistance) -> Floats:
 
 
 def median_kernel(probs: Floats, distance: KernelDistance) -> LaplacianKernel:
-    """Return the kernel as wide as the median distance between predictions (Widmann et al. 2019).
+    """Return the kernel with the median distance between predictions as width (Widmann et al. 2019).
 
-    At most 1,000 rows, evenly spaced, are compared with each other. Where most distances are 0 the mean takes
-    the place of the median, and 1 where all are.
+    At most 1,000 rows, evenly spaced, are compared with each other. If most distances are 0, the mean takes
+    the place of the median; if all are, the width is 1.
 
     Parameters
     ----------
@@ -350,8 +350,8 @@ def skce_blocks_test(
 ) -> tuple[float, Null]:
     """Return `skce_blocks` and its distribution under perfect calibration.
 
-    Labels are drawn from the predictions, the pairs stay. Where they are so many that their mean is normal,
-    its standard deviation follows from the predictions, and nothing is drawn.
+    Labels are drawn from the predictions, and the pairs stay. With so many pairs that their mean is normal,
+    its standard deviation follows from the predictions and nothing is drawn.
 
     Parameters
     ----------
@@ -371,7 +371,7 @@ def skce_blocks_test(
 
 
 def _compared(value: float, simulated: Doubles) -> Null:
-    """Compare with equally large draws, up to the rounding of sums in single precision."""
+    """Compare a value with draws, with a tolerance for the rounding of sums in single precision."""
     return compare(value, simulated, ROUNDING * (float(simulated.std()) + 10 * abs(value)))
 
 
@@ -386,7 +386,7 @@ def _residuals(probs: Floats, labels: Array, weights: Floats | None) -> Floats:
 
 
 def _pair_weight(probs: Floats, weights: Floats | None) -> float:
-    """Return the summed weight of all pairs of rows, each with earlier ones: nothing cancels out."""
+    """Return the summed weight of all pairs of rows, each with earlier rows, without cancellation."""
     row_weights = np.ones(len(probs)) if weights is None else weights
     return float(row_weights[1:] @ np.cumsum(row_weights)[:-1])
 

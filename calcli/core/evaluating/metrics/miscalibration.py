@@ -51,7 +51,7 @@ class BinnedError(OfBins):
     weights: ClassWeights = "equal"
 
     def __post_init__(self) -> None:
-        """Check what does not go together."""
+        """Check that the arguments fit together."""
         super().__post_init__()
         if self.weights != "equal" and not self.is_class_wise:
             raise UsageError(f"{self}: weights are those of classes; leave out the lens {self.lens}")
@@ -62,15 +62,15 @@ class BinnedError(OfBins):
         return self.binning == "equal-width" and not self.debiased
 
     def of(self, problem: Problem, bins: Bins) -> Any:
-        """Return the error of sums over this estimator's bins of the problem, with other outcomes perhaps."""
+        """Return the error from sums over this estimator's bins, for observed or drawn outcomes."""
         if self.debiased:
             return debiased_l2(bins, concentration(problem, self.cuts(problem)))
         return self.of_sums(bins)
 
     def of_sums(self, bins: Bins) -> Any:
-        """Return the error, not debiased, divided by the frequency of the outcome if the weights say so.
+        """Return the error, not debiased, divided by the frequency of the outcome if `weights` asks for it.
 
-        An outcome that never happens has 0.
+        The error of an outcome that never happens is 0.
         """
         error = binned_error(bins, self.norm)
         if self.weights == "equal":
@@ -79,7 +79,7 @@ class BinnedError(OfBins):
         return np.divide(error, frequency, out=np.zeros_like(error), where=frequency > 0)
 
     def parts(self, problem: Problem) -> dict[str, float]:
-        """Return the debiased square, with the value as its root: below 0 where the value is 0."""
+        """Return the debiased square, with the value as its root: below 0 if the value is 0."""
         if not self.debiased:
             return {}
         shares = concentration(problem, self.cuts(problem))
@@ -174,9 +174,9 @@ class AdaptiveECE(BinnedError):
 
 
 def concentration(problem: Problem, cuts: Positions) -> Doubles:
-    """Return (m,) sums of squared shares of the rows in their bin: 1 / n for n equal weights, 1 for one row.
+    """Return (m,) sums of the squared shares of rows in each bin: 1 / n for n equal weights, 1 for one row.
 
-    A bin's mean outcome of variance v a row has this times v as its own; empty bins get 1.
+    With variance v per row, the mean outcome of a bin has variance v times this; empty bins get 1.
     """
     weights = np.ones(len(problem.score)) if problem.weights is None else problem.weights
     squares, sums = segment_sums(problem.squared_weights, cuts), segment_sums(weights, cuts)
@@ -186,7 +186,7 @@ def concentration(problem: Problem, cuts: Positions) -> Doubles:
 def debiased_square(bins: Bins, shares: Doubles) -> Any:
     """Return the debiased squared L2 calibration error (Kumar et al. 2019).
 
-    From the squared gap of each bin an unbiased estimate of the variance of its mean outcome is taken off:
+    An unbiased estimate of the variance of the mean outcome is subtracted from the squared gap of each bin:
     accuracy (1 - accuracy) / (n - 1). The rest averages zero on calibrated predictions, and may be negative.
     Bins in which one row has all the weight say nothing and count as zero.
 
@@ -209,11 +209,11 @@ def debiased_square(bins: Bins, shares: Doubles) -> Any:
 
 
 def debiased_l2(bins: Bins, shares: Doubles) -> Any:
-    """Return the root of the debiased squared error, zero where that is negative."""
+    """Return the root of the debiased squared error, or zero if that is negative."""
     return np.sqrt(np.maximum(debiased_square(bins, shares), 0))
 
 
-LEVEL = 0.95  # of the interval that makes a bin's gap significant
+LEVEL = 0.95  # level of the interval that makes a bin's gap significant
 ROUNDING = 1e-12  # a smaller gap counts as none
 
 
@@ -233,7 +233,7 @@ class ConfidenceShare(OfBins):
     significant: bool = arg("whether to count only bins with a significant gap (Wilson)", default=False)
 
     def of(self, problem: Problem, bins: Bins) -> Any:
-        """Return the share by sums over this estimator's bins of the problem, with other outcomes perhaps."""
+        """Return the share from sums over this estimator's bins, for observed or drawn outcomes."""
         weight = np.where(bins.weight > 0, bins.weight, 1)
         accuracy, confidence = bins.outcome / weight, bins.score / weight
         low = high = accuracy
@@ -285,7 +285,7 @@ class MaximumMeanError(OneDimensional):
         """Return the error, in [0, 1], of sums over runs of equal scores."""
         score = problem.score[problem.run_ends - 1].astype(np.float64)
         gap = bins.outcome - bins.weight * score
-        rise = np.exp(score / WIDTH)  # at most e^2.5, so that sums of it lose nothing
+        rise = np.exp(score / WIDTH)  # at most e^2.5: sums lose no precision
         before = np.cumsum(gap * rise, axis=-1) - gap * rise
         square = np.square(gap).sum(-1) + 2 * (gap / rise * before).sum(-1)
         return np.sqrt(np.maximum(square, 0)) / problem.total_weight

@@ -40,7 +40,7 @@ class VectorMiscalibration(OfVectors):
     min_rows: int = min_rows()
     distance: Distance = "tv"
     norm: Norm = "1"
-    of_top: ClassVar[bool] = False  # whether only the predicted class counts, the bins being those of vectors
+    of_top: ClassVar[bool] = False  # whether only the predicted class counts, in bins of vectors
 
     def __post_init__(self) -> None:
         """Check lens and binning."""
@@ -49,7 +49,7 @@ class VectorMiscalibration(OfVectors):
 
     @cached_property
     def parted(self) -> Binning:
-        """How vectors are binned."""
+        """The binning of the vectors."""
         return parted(self, self.binning, self.min_rows)
 
     def found(self, problem: VectorProblem, draws: int, rng: Rng) -> tuple[float, Null | None, Bins]:
@@ -78,7 +78,7 @@ class VectorMiscalibration(OfVectors):
                     "vectors of several outcomes take binning=recursive or equal-width; others need one score"
                 )
             return cell_partition(problem.probs, self.bins)
-        # of two classes the second is the one that is scored, of other problems the first outcome
+        # of two classes the second has the score, of other problems the first outcome
         scored = 1 if "class-1" in problem.names else 0
         score = problem.probs[:, scored]
         order = np.argsort(score, kind="stable")
@@ -152,11 +152,11 @@ def _of_top(bins: Bins) -> Bins:
 
 
 def cell_partition(points: Floats, bins: int) -> Partition:
-    """Part vectors by the equal-width bin of each probability; only cells with rows are bins.
+    """Split vectors by the equal-width bin of each probability; only cells with rows are bins.
 
-    Of three outcomes the cells are the bins^2 triangles of side 1 / bins (Vaicenavicius et al. 2019, fig. 1):
-    the bins of a row add up to bins - 1 or bins - 2. Where every probability lies on an edge they add up to
-    `bins`, a corner of cells, and the row goes to the one with a lower first probability that is not 0.
+    For three outcomes the cells are the bins^2 triangles of side 1 / bins (Vaicenavicius et al. 2019, fig.
+    1): the bins of a row add up to bins - 1 or bins - 2. Where every probability lies on an edge they add up
+    to `bins`, a corner of cells, and the row goes to the one with a lower first probability that is not 0.
     """
     kind = np.uint8 if bins <= 2**8 else ">u4"  # bytes in the order of the numbers
     keys = np.empty(points.shape, kind)
@@ -175,7 +175,7 @@ def cell_partition(points: Floats, bins: int) -> Partition:
 
 
 def vector_bins(probs: Floats, labels: Array, partition: Partition, weights: Floats | None = None) -> Bins:
-    """Return the sums of every bin; scores and outcomes are (d, m), a row an outcome.
+    """Return the sums of every bin; scores and outcomes are (d, m), one row per outcome.
 
     Parameters
     ----------
@@ -216,7 +216,7 @@ def miscalibration(bins: Bins, distance: Distance, norm: Norm) -> Any:
     distance
         See `apart`.
     norm
-        How the bins are put together.
+        How the bins are aggregated.
 
     Returns
     -------
@@ -232,7 +232,7 @@ def miscalibration(bins: Bins, distance: Distance, norm: Norm) -> Any:
 
 
 def apart(outcome: Doubles, score: Doubles, distance: Distance) -> Doubles:
-    """Return how far frequencies of outcomes, or true probabilities, are from predictions.
+    """Return the distance of frequencies of outcomes, or of true probabilities, from predictions.
 
     Parameters
     ----------
@@ -241,7 +241,7 @@ def apart(outcome: Doubles, score: Doubles, distance: Distance) -> Doubles:
     distance
         "tv", half the sum of absolute differences, at most 1; "class-mean", their mean; "euclidean", at most
         sqrt(2), and "squared-euclidean"; "max", the largest difference; "hellinger", at most 1; "kl", in
-        nats, infinite where what occurs was predicted with 0.
+        nats, infinite if an outcome occurs that was predicted with 0.
     """
     if distance == "hellinger":
         return np.sqrt(np.square(np.sqrt(outcome) - np.sqrt(score)).sum(-2) / 2)
@@ -273,7 +273,7 @@ def miscalibration_null(
 ) -> Null:
     """Return the miscalibration under perfect calibration: labels are drawn from the predictions.
 
-    The bins, which depend on the predictions only, stay as they are.
+    The bins depend on the predictions only and stay the same.
 
     Parameters
     ----------

@@ -38,7 +38,7 @@ EXAMPLE = "class-0@0.6..0.6+class-1@0.3..0.3"
 
 
 def needs_of_parts(metric: Binned, of: Pass) -> Iterator[Need]:
-    """Yield what a pass must keep for the parts of a score.
+    """Yield the needs of the parts of a score.
 
     Raises
     ------
@@ -70,10 +70,10 @@ def needs_of_parts(metric: Binned, of: Pass) -> Iterator[Need]:
 
 
 def binned_parts(metric: Binned, measured: Measurements) -> Numbers:
-    """Return the score, or the term of a class in it, its parts, their sum and what that sum misses.
+    """Return the score, or the term of a class in it, its parts, their sum and the remainder.
 
-    In a region all parts are shares of the whole: the share of the rows times the part among these rows. Of
-    whole vectors the rows of the region are one bin. They are nan where there is no row.
+    In a region all parts are shares of the whole: the share of the rows times the part among these rows. For
+    whole vectors the rows of the region are one bin. Parts are nan without rows.
     """
     rule = metric.rule(measured.predictions)
     losses, weights = measured.columns[metric.score], measured.predictions.weights
@@ -157,7 +157,7 @@ def _mean(losses: Array, weights: Floats | None) -> float:
 
 
 CORP = "consistent, optimally binned, reproducible, pool adjacent violators"
-OF_SUMS = ("calibration", "refinement", "estimated")  # which sums over bins are enough for
+OF_SUMS = ("calibration", "refinement", "estimated")  # parts for which sums over bins are enough
 LOOKED_UP = 1 << 20  # bins of probabilities at once
 
 
@@ -170,12 +170,12 @@ def _refined_losses(refined: RefinedBins, measured: Measurements) -> Array:
 
 
 class Parts(Measure, ABC):
-    """One of several numbers from one computation.
+    """One of several parts from one computation.
 
     Attributes
     ----------
     part
-        Its name among them.
+        The name of the part.
     """
 
     family = DECOMPOSITION
@@ -195,7 +195,7 @@ class Parts(Measure, ABC):
         return False
 
     def estimate(self, measured: Measurements, settings: Settings, metrics: Calls = ()) -> Estimate:
-        """Return it with all parts that it stands among."""
+        """Return it together with all parts."""
         terms = self.parts(measured)
         value = terms[self.part]
         interval, reason, how = None, "", []
@@ -231,7 +231,7 @@ def _corp(metric: Isotonic, measured: Measurements) -> Corp:
         score = score.astype(np.float64)
         return corp(score, outcome, rule.binary(score, outcome), weights, rule)
     if measured.predictions.n_classes == 2:
-        # the log-odds tell rows apart whose probabilities both round to 1
+        # log-odds distinguish rows with probabilities that both round to 1
         columns, of_class = measured.columns, labels == 1
         parts_of_one = corp(columns["log_odds"], of_class, columns[metric.score], weights, rule)
         recalibrated, uncertainty = parts_of_one.recalibrated, parts_of_one.uncertainty
@@ -249,7 +249,7 @@ def _corp(metric: Isotonic, measured: Measurements) -> Corp:
 
 
 def _influences(column: Array, of: OfMeans, measured: Measurements) -> Influences | None:
-    """Return what each unit brings to a function of the mean of a column, called "value"."""
+    """Return the influences of units on a function of the mean of a column named "value"."""
     rows = measured.predictions
     table_args = rows.n_classes, rows.weights, rows.priors, measured.units
     return UnitTable.of_rows({"value": column}, rows.labels, *table_args).influences(of)
@@ -283,7 +283,7 @@ class Binned(OfScore):
 
     @property
     def has_interval(self) -> bool:
-        """Whether it is the refinement of all classes, the only one with a known bias."""
+        """Whether it is the refinement loss of all classes, the only part with a known bias."""
         return self.part == "refinement" and self.from_sums
 
     def spread(self, measured: Measurements) -> Spread | None:
@@ -298,7 +298,7 @@ class Binned(OfScore):
             fewest, scarce = (
                 fewest / 4,
                 "",
-            )  # a bin in which the only error was not seen loses nothing, where one seen loses much
+            )  # an unseen only error of a bin costs nothing, a seen one costs much
         return replace(influence_values.spread, fewest=fewest, scarce=scarce, bias=refined.bias(share))
 
 
@@ -309,7 +309,7 @@ class Isotonic(OfScore):
     lens: str = arg(LENS, default=CLASS_WISE)
 
     def needs(self, of: Pass) -> Iterable[Need]:
-        """Return the losses, and what must be put in order."""
+        """Return the losses, and what must be sorted."""
         yield loss(self.score, self.rule(of.rows), of.settings)
         if self.lens != CLASS_WISE:
             yield through(self.lens, of.rows, of.settings, each=True)
@@ -328,11 +328,11 @@ class Isotonic(OfScore):
 
     @property
     def has_interval(self) -> bool:
-        """Whether it is the uncertainty, but of a number of rows that is drawn as well."""
+        """Whether it is the uncertainty, the only part with an interval."""
         return self.part == "uncertainty" and not self.lens.startswith("predicted-")
 
     def spread(self, measured: Measurements) -> Spread | None:
-        """Return its spread, from the frequencies of the classes or of the outcome of a lens."""
+        """Return its spread, from the frequencies of the classes, or of the outcome of a lens."""
         rule, of_classes = self.rule(measured.predictions), self.is_class_wise
         outcome = np.zeros(measured.predictions.n_rows) if of_classes else measured.look(self.lens).outcome
 

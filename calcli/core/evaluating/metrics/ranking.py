@@ -28,14 +28,14 @@ from calcli.core.problems.lenses import ScoredRows
 from calcli.core.problems.problem import Problem, ordered_problem
 from calcli.core.state.needs import Mean, Need, Pass, Scores, every_class, through
 
-SURE = 2.5758  # standard deviations that one normal number in 200 is below
+SURE = 2.5758  # standard deviations; one normal number in 200 lies below minus this
 
 
 @dataclass(frozen=True)
 class DeLongPlacements:
-    """A measure, and by run of equal scores: the weight of each outcome, and its influence per weight.
+    """A measure and, by run of equal scores, the weight of each outcome and its influence per weight.
 
-    The bias is by how much it is too large, if rows are of weight 1.
+    The bias is its expected excess, for rows of weight 1.
     """
 
     value: float
@@ -47,7 +47,7 @@ class DeLongPlacements:
 
 
 def _order(block: Block) -> Array:
-    """Return (n,) numbers in [0, 2] that increase with the log-odds of the second of two classes."""
+    """Return (n,) numbers in [0, 2] that increase with the log-odds of the second class."""
     tail = 1 / (1 + np.abs(block.log_odds.astype(np.float64)))
     return np.where(block.log_odds < 0, tail, 2 - tail)
 
@@ -56,32 +56,32 @@ ORDER = Mean("order of log-odds", _order)
 
 
 class Ranking(Measure, ABC):
-    """A measure of how rows are ranked, by the placement of each among the others."""
+    """A measure of ranking, from the placement of each row among the others."""
 
     family = RANKING
-    rows_per_positive = 1  # of the rarer outcome, that are needed for each that is to carry it
-    moves = True  # whether what each row brings to it tells how it spreads
+    rows_per_positive = 1  # rows of the rarer outcome needed for each effective row
+    moves = True  # whether the influences of rows give its spread
 
     @abstractmethod
     def place(self, outcome: Bools, weights: Floats | None, ends: Positions) -> DeLongPlacements | None:
-        """Place runs of ascending scores; None if one of the outcomes does not occur."""
+        """Return the placements of runs of ascending scores; None if one of the outcomes does not occur."""
 
     def parts(self, problem: Problem) -> dict[str, float]:
-        """Return what it is to be read with, by name."""
+        """Return numbers to read it with, by name."""
         return {}
 
     def held(self, spread: Spread, level: float) -> Interval:
-        """Return the interval that holds however few rows carry the measure, or however it is distributed.
+        """Return an interval that is valid for any distribution and any number of rows.
 
-        Its spread is the one of a mean over the rarer outcome: no area varies more (Birnbaum & Klose 1957).
+        It has the spread of a mean over the rarer outcome: no area varies more (Birnbaum & Klose 1957).
         """
         return spread.held(level, spread.fewest * self.rows_per_positive)
 
     def spread(self, problem: Problem) -> Spread:
         """Return the measure of a binary problem.
 
-        It is in [0, 1], and nan where one of the outcomes does not occur. Carried it is by no more rows than
-        have the rarer outcome, by which all others are ranked.
+        It is in [0, 1], and nan if one of the outcomes does not occur. Its effective number of rows is at
+        most the number of the rarer outcome.
         """
         placed = self.place(problem.outcome, problem.weights, problem.run_ends)
         rows = len(problem.outcome)
@@ -116,7 +116,7 @@ class Ranking(Measure, ABC):
         return Interval(_of_log_odds(ends.low), _of_log_odds(ends.high), level).within(bounded), ""
 
     def needs(self, of: Pass) -> Iterable[Need]:
-        """Return scores and outcomes of the lens, or the probabilities, to put each class in order."""
+        """Return scores and outcomes of the lens, or the probabilities, to sort each class."""
         if self.lens:
             need = through(self.lens, of.rows, of.settings)
             if not isinstance(need, Scores) or need.lens.given:
@@ -152,18 +152,18 @@ class Ranking(Measure, ABC):
         return None if math.isnan(result.value) else result
 
     def spread_of(self, measured: Measurements) -> Spread:
-        """Return the measure and how it spreads."""
+        """Return the measure with its spread."""
         lens = self._single_lens(measured)
         if measured.units.single and lens:
             return self.spread(_ranked(measured, lens))
         return self._of_rows(measured).spread
 
     def _single_lens(self, measured: Measurements) -> str | None:
-        """Return the lens of one score; None where every class has one."""
+        """Return the lens of one score; None if every class has one."""
         return self.lens or ("class-1" if measured.predictions.n_classes == 2 else None)
 
     def _of_sample(self, lens: str, measured: Measurements) -> Influences:
-        """Return the measure of all rows, with the influences of the sample's rows in their place."""
+        """Return the measure of all rows, with the influences of the sample's rows."""
         problem = measured.problem(lens)
         spread, placed = self.spread(problem), self.place(problem.outcome, problem.weights, problem.run_ends)
         score, outcome, weights, *_ = measured.sampled(lens)
@@ -200,13 +200,13 @@ class Ranking(Measure, ABC):
 
 
 def _finest(measured: Measurements, lens: str) -> ScoredRows:
-    """Return what a lens shows; of two classes logits in the order of their log-odds, as 1 is rounded."""
+    """Return the view of a lens; two classes with logits are ordered by log-odds, since 1 is rounded."""
     seen, order = measured.look(lens), measured.columns.get(ORDER.name)
     return seen if lens != "class-1" or order is None else seen._replace(score=order)
 
 
 def _ranked(measured: Measurements, lens: str) -> Problem:
-    """Return the ordered problem of a lens, told apart as finely as the scores allow."""
+    """Return the ordered problem of a lens, as finely as the scores allow."""
     if measured.of_cells or measured.predictions.kind == "probs":
         return measured.problem(lens)
     return measured.once(("ranked", lens), lambda: ordered_problem(*_finest(measured, lens)[:3]))
@@ -237,12 +237,12 @@ class RocArea(Ranking):
         return interval, reason
 
     def place(self, outcome: Bools, weights: Floats | None, ends: Positions) -> DeLongPlacements | None:
-        """Place runs by the share of the other outcome that is ranked rightly (DeLong et al. 1988)."""
+        """Return the correctly ranked shares of the other outcome (DeLong et al. 1988)."""
         positive, negative = run_masses(outcome, weights, ends)
         positives, negatives = positive.sum(), negative.sum()
         if not (positives and negatives):
             return None
-        # share of the other outcome that is ranked rightly, equal scores half
+        # share of the other outcome that is ranked correctly, half for equal scores
         of_positive = (np.cumsum(negative) - negative / 2) / negatives
         of_negative = 1 - (np.cumsum(positive) - positive / 2) / positives
         area = float(positive @ of_positive) / float(positives)
@@ -261,13 +261,13 @@ class AveragePrecision(Ranking):
     Misses: increasing maps of the scores do not change it; random scores give the class frequency
     Of answers: area under the precision-recall curve of the right answers
 
-    As each positive is among the rows that score at least as high, it is too high on few.
+    As each positive is among the rows that score at least as high, it is biased upward on few rows.
     """
 
     rows_per_positive = 4
 
     def place(self, outcome: Bools, weights: Floats | None, ends: Positions) -> DeLongPlacements | None:
-        """Place runs by the precision at their score, and by what they change of that at others."""
+        """Return the precisions at the score of each run, and the effects on the precision at others."""
         positive, negative = run_masses(outcome, weights, ends)
         positives, total = positive.sum(), positive.sum() + negative.sum()
         if positives in (0, total):
@@ -276,7 +276,7 @@ class AveragePrecision(Ranking):
         there = above > 0  # rows of weight 0 may be the first
         precision = np.divide(hits, above, out=np.zeros_like(hits), where=there)
         average = float(positive @ precision) / float(positives)
-        # a row lowers or raises the precision at each positive that does not score higher
+        # a row changes the precision at each positive that does not score higher
         raised = np.cumsum(np.divide(positive, above, out=np.zeros_like(hits), where=there))
         lowered = np.cumsum(np.divide(positive * precision, above, out=np.zeros_like(hits), where=there))
         of_positive = (precision + raised - lowered - average) * (total / positives)
@@ -290,16 +290,16 @@ AREA, PRECISION = RocArea(), AveragePrecision()
 
 
 def is_backwards(area: float, sizes: Doubles) -> bool:
-    """Tell whether an area is below 1/2 beyond chance: scores rank the wrong way round.
+    """Return whether an area is below 1/2 beyond chance: scores rank the wrong way round.
 
-    Of scores that say nothing of two classes the variance is (n + 1) / (12 n_0 n_1), less with ties (Mann &
-    Whitney 1947). The standard deviation of a mean over more classes, each against the rest, is at most the
-    mean of theirs, which takes its place.
+    For uninformative scores of two classes the variance is (n + 1) / (12 n_0 n_1), less with ties (Mann &
+    Whitney 1947). For more classes, each against the rest, the standard deviation of the mean is at most the
+    mean of theirs, which is used instead.
 
     Parameters
     ----------
     area
-        Of two classes, or the mean over more; nan where one has no rows.
+        The area for two classes, or the mean over more; nan if one has no rows.
     sizes
         (K,) independent rows of each class that occurs.
     """
@@ -317,7 +317,7 @@ def _of_log_odds(log_odds: float) -> float:
 def ranking_influences(
     ranking: Ranking, probs: Floats, labels: Array, weights: Floats | None = None
 ) -> tuple[float, Doubles]:
-    """Return the mean over the classes that occur, and what each row adds to it (DeLong et al. 1988).
+    """Return the mean over the classes that occur, and the influence of each row (DeLong et al. 1988).
 
     The squares of the (n,) influences add up to the variance of the area; for two systems on the same rows,
     the squares of the influences' differences to the variance of the areas' difference.
@@ -344,7 +344,7 @@ def ranking_influences(
 def row_influences(
     ranking: Ranking, score: Floats, outcome: Array, weights: Floats | None = None
 ) -> tuple[float, Doubles]:
-    """Return the measure of one (n,) score and outcome, and what each row adds to it; nan if undefined."""
+    """Return the measure of one (n,) score and outcome, and the influence of each row; nan if undefined."""
     order = np.argsort(score)
     ends = np.flatnonzero(is_run_end(score[order])) + 1
     placed = ranking.place(outcome[order], None if weights is None else weights[order], ends)
@@ -359,7 +359,7 @@ def row_influences(
 
 
 def is_not_backwards(positive: Doubles, negative: Doubles) -> bool:
-    """Tell whether cells of the scores show that the area, or its mean over classes, is at least one half.
+    """Return whether cells of the scores show that the area, or its mean over classes, is at least one half.
 
     Parameters
     ----------
@@ -373,7 +373,7 @@ def is_not_backwards(positive: Doubles, negative: Doubles) -> bool:
 
 
 def fine_cells(score: Floats, outcome: Array, weights: Floats | None) -> tuple[Doubles, Doubles]:
-    """Return (cells,) weight of each outcome of (n,) scores in [0, 1], in cells that get finer near 0."""
+    """Return (cells,) weights of both outcomes for (n,) scores in [0, 1], in cells that get finer near 0."""
     cells = score.astype(np.float32).view(np.uint32) >> 16  # the upper half of a number in single precision
     hit = outcome.astype(bool)
     every = np.bincount(cells, weights)
@@ -382,7 +382,7 @@ def fine_cells(score: Floats, outcome: Array, weights: Floats | None) -> tuple[D
 
 
 def run_masses(outcome: Bools, weights: Floats | None, ends: Positions) -> tuple[Doubles, Doubles]:
-    """Return the weight of positives and of negatives of each run."""
+    """Return the weights of positives and of negatives in each run."""
     if weights is None:
         positive_end = np.cumsum(outcome, dtype=np.float64)[ends - 1]
         negative_end = ends - positive_end
@@ -399,10 +399,10 @@ def _powers(values: Floats) -> tuple[Floats, Floats, Floats]:
 
 
 ROUNDING = 1e-9  # of a number of rows
-EXPANSION = (1 / 12, -1 / 120, 1 / 252, -1 / 240, 1 / 132)  # of the digamma function, in 1 / x^2
+EXPANSION = (1 / 12, -1 / 120, 1 / 252, -1 / 240, 1 / 132)  # coefficients of the digamma function, in 1 / x^2
 LARGE = 12  # from where that is exact to the last bits
 EULER = 0.5772156649015329  # the sum of 1/k up to n is ln n more
-NEAR = 2 / 3  # power of the number of rows that tell the error rate at a threshold
+NEAR = 2 / 3  # exponent of the number of rows that determine the error rate at a threshold
 
 
 @dataclass(frozen=True)
@@ -459,13 +459,13 @@ class Runs:
         return sums
 
     def errors_at(self, rows: float) -> float:
-        """Return the errors expected among the first so many rows."""
+        """Return the expected errors among the first rows, by number of rows."""
         return float(np.interp(rows, np.append(0, self.end), np.append(0, self.wrong)))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Selective(Ranking):
-    """A measure of the errors among the most confident rows, which are positive where they are right."""
+    """A measure of the errors among the most confident rows; positive rows are right."""
 
     family = SELECTIVE
     lens: str = arg("the probability that orders rows, and the event that is right", default="top-1")
@@ -476,13 +476,13 @@ class Selective(Ranking):
 
     @abstractmethod
     def influence_values(self, runs: Runs) -> tuple[Doubles, Doubles]:
-        """Return what a row of each run adds to it if it is wrong, and what it adds anyway, up to a constant.
+        """Return the influence of a wrong row of each run, and the influence of any row, up to a constant.
 
-        The second is taken off.
+        The second is subtracted.
         """
 
     def place(self, outcome: Bools, weights: Floats | None, ends: Positions) -> DeLongPlacements | None:
-        """Place runs of ascending confidence."""
+        """Return the placements of runs of ascending confidence."""
         positive, negative = run_masses(outcome, weights, ends)
         unit, filled = _unit(weights), positive + negative > 0
         runs = Runs.of(positive[::-1] / unit, negative[::-1] / unit)
@@ -494,15 +494,15 @@ class Selective(Ranking):
         return DeLongPlacements(self.of(runs), positive, negative, of_right, of_wrong)
 
     def most(self, rows: float) -> float:
-        """Return the most that an error can add to it, in units of 1 over the number of rows."""
+        """Return the largest contribution of an error, in units of 1 over the number of rows."""
         return 1.0
 
     def held(self, spread: Spread, level: float) -> Interval:
-        """Return the interval of a mean over all rows, to which an error adds what its place says."""
+        """Return the interval of a mean over all rows, to which errors add values by their position."""
         return spread.held(level, spread.number, heaviest=self.most(spread.number))
 
     def parts(self, problem: Problem) -> dict[str, float]:
-        """Return what it is with all that is right first (an oracle), and in a random order."""
+        """Return its value with all right rows first (an oracle), and in a random order."""
         weights = problem.weights
         right = float(np.count_nonzero(problem.outcome) if weights is None else weights @ problem.outcome)
         hits, errors = right / _unit(weights), (problem.total_weight - right) / _unit(weights)
@@ -526,13 +526,13 @@ class Aurc(Selective):
         return float(sums.sum()) / runs.number
 
     def most(self, rows: float) -> float:
-        """Return the sum of 1/k over all rows, which an error of the most confident one adds."""
+        """Return the sum of 1/k over all rows, the contribution of an error of the most confident row."""
         return math.log(rows) + EULER
 
     def influence_values(self, runs: Runs) -> tuple[Doubles, Doubles]:
-        """Return the sum of 1/k from a row on, and that over the errors from it on."""
+        """Return the sum of 1/k from a row on, and the same over the errors from this row on."""
         start = runs.end - runs.rows
-        within_run = (runs.rows - start * runs.harmonic) / runs.rows  # of a row somewhere in its run
+        within_run = (runs.rows - start * runs.harmonic) / runs.rows  # at a random position of its run
         return _after(runs.harmonic) + within_run, _after(runs.rate * runs.harmonic) + runs.rate * within_run
 
 
@@ -575,7 +575,7 @@ class SelectiveAccuracy(Selective):
         return 1 - runs.errors_at(answered) / answered
 
     def influence_values(self, runs: Runs) -> tuple[Doubles, Doubles]:
-        """Return what a row takes off, and that its place at the threshold goes to another one."""
+        """Return the loss from a row, and the effect of replacing it at the threshold."""
         answered = self._kept(runs)
         share = np.clip((answered - runs.end + runs.rows) / runs.rows, 0, 1)
         reach = runs.number**NEAR / 2
@@ -585,11 +585,11 @@ class SelectiveAccuracy(Selective):
         return -share * scale, -share * rate * scale
 
     def most(self, rows: float) -> float:
-        """Return how many rows there are for each that is kept."""
+        """Return the number of all rows per kept row."""
         return 1 / self.coverage
 
     def _kept(self, runs: Runs) -> float:
-        """Return how many rows are kept."""
+        """Return the number of kept rows."""
         return min(runs.number, math.ceil(self.coverage * runs.number * (1 - ROUNDING)))
 
 
@@ -611,23 +611,23 @@ class Coverage(Selective):
         return float(answered[-1]) / runs.number if len(answered) else 0.0
 
     def influence_values(self, runs: Runs) -> tuple[Doubles, Doubles]:
-        """Return nothing: a threshold moves by more than rows bring."""
+        """Return nothing: a threshold moves by more than the influences of rows."""
         return np.zeros(len(runs.rows)), np.zeros(len(runs.rows))
 
     def parts(self, problem: Problem) -> dict[str, float]:
-        """Return the same of an oracle, which goes on into the errors as far as it may, and of chance."""
+        """Return the same for an oracle, which includes errors as far as allowed, and for a random order."""
         terms = super().parts(problem)
         unit, right = _unit(problem.weights), terms["oracle"] * problem.total_weight
         rows = math.floor(right / unit / (1 - self.max_error) * (1 + ROUNDING))
         return terms | {"oracle": min(1.0, rows * unit / problem.total_weight)}
 
     def interval(self, spread: Spread, level: float, unit: str) -> tuple[Interval | None, str]:
-        """Return that there is none."""
+        """Return why there is none."""
         return None, "it rests on the error rate near one threshold"
 
 
 def _after(values: Doubles) -> Doubles:
-    """Return (m,) the sums of what comes after each."""
+    """Return the (m,) sums over all later entries."""
     return np.append(np.cumsum(values[::-1])[::-1][1:], 0)
 
 
@@ -653,7 +653,7 @@ def backwards_area(measured: Measurements) -> float | None:
     metric = RocArea()
     lens = metric._single_lens(measured)
     if lens and not measured.of_cells and is_not_backwards(*fine_cells(*measured.look(lens)[:3])):
-        return None  # which is sooner told than the area
+        return None  # which is faster to compute than the area
     area = metric.spread_of(measured)
     if math.isnan(area.value) or area.fewest < FEWEST:
         return None
@@ -661,7 +661,7 @@ def backwards_area(measured: Measurements) -> float | None:
 
 
 def _sizes(measured: Measurements) -> Doubles:
-    """Return how many units of equal weight carry each of two classes, or of more each that occurs."""
+    """Return the effective number of units of each of two classes, or of each class that occurs."""
     if measured.predictions.n_classes == 2 and measured.units.single:
         problem = measured.problem("class-1")
         if (weight := problem.weights) is None:
@@ -690,7 +690,7 @@ def _masses(measured: Measurements) -> tuple[Any, Any]:
 
 
 def _rarer(measured: Measurements, outcome: Array) -> float:
-    """Return how many units of equal weight have the rarer of two outcomes of rows."""
+    """Return the effective number of units with the rarer of two outcomes."""
     rows, units = measured.predictions, measured.units
     weights = np.ones(rows.n_rows) if rows.weights is None else rows.weights
     sums = (units.sums(1.0 * side, weights) for side in (outcome, ~outcome))

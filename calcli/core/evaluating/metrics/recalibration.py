@@ -31,7 +31,7 @@ from calcli.core.state.needs import Need, Pass, Rows
 POSTERIOR = "posterior of class {}"
 
 
-EXPECTED = (  # what a posterior has an expectation of
+EXPECTED = (  # scores with an expectation under a posterior
     "log_loss", "brier", "rps", "error_rate", "bayes_risk", "beta_score", "weighted_risk",
 )  # fmt: skip
 MISSES = f"what the recalibrator cannot express; try another. {CARRIED}"
@@ -55,7 +55,7 @@ class OfRecalibration(Measure, ABC):
         "the rows it is fitted to; held-out: those of --calibration-data", default="cross-validation"
     )
 
-    compared: ClassVar[bool] = False  # whether its influences tell how two systems differ
+    compared: ClassVar[bool] = False  # whether its influences give intervals of differences
     labelless: ClassVar[bool] = False  # whether no label moves it
 
     @abstractmethod
@@ -64,7 +64,7 @@ class OfRecalibration(Measure, ABC):
 
     @abstractmethod
     def value(self, means: Means, rule: ScoringRule) -> Doubles:
-        """Return the metric, given the means of all rows or of all but a unit."""
+        """Return the metric, given the means of all rows, or of all rows but one unit."""
 
     @abstractmethod
     def parts(self, recalibrated: Recalibrated) -> dict[str, float]:
@@ -75,7 +75,7 @@ class OfRecalibration(Measure, ABC):
         return loss(self.score, self._rule(of.rows, of.settings), of.settings), HITS, Rows()
 
     def estimate(self, measured: Measurements, settings: Settings, metrics: Calls = ()) -> Estimate:
-        """Return it under posteriors that stay as they are."""
+        """Return it with fixed posteriors."""
         recalibrated = self._recalibrated(measured)
         how = *self._folds(recalibrated, settings), "interval:jackknife"
         if recalibrated is None:
@@ -86,10 +86,10 @@ class OfRecalibration(Measure, ABC):
         return Estimate(self, value, line, interval, reason, parts=terms, recalibrator=recalibrated.method)
 
     def influences(self, measured: Measurements) -> Influences | None:
-        """Return what each unit brings to a calibration loss.
+        """Return the influences of units on a calibration loss.
 
-        Rows have the recalibrated posteriors they have; no transform is fitted again. As the score after
-        recalibration is at its least over the parameters of the transform, what these vary by changes it in
+        Recalibrated posteriors are fixed; no transform is fitted again. As the score after
+        recalibration is minimal over the parameters of the transform, their variation changes it in
         second order only.
         """
         recalibrated = self._recalibrated(measured) if self.compared else None
@@ -101,21 +101,21 @@ class OfRecalibration(Measure, ABC):
         return score.rule(rows, settings)
 
     def _recalibrated(self, measured: Measurements) -> Recalibrated | None:
-        """Return the recalibration that it is about; None where there are no two folds."""
+        """Return the recalibration behind the metric; None without two folds."""
         rule = self._rule(measured.predictions, measured.settings)
         return measured.recalibrations.of(self, rule, measured.columns[self.score])
 
     def _influences(
         self, recalibrated: Recalibrated, measured: Measurements, *, priors: bool
     ) -> Influences | None:
-        """Return what each unit brings to a metric, under posteriors that stay as they are."""
+        """Return the influences of units on a metric, with fixed posteriors."""
         rows, predictions = recalibrated.rows, measured.predictions
         class_priors = predictions.priors if priors else None
         columns = self.columns(recalibrated)
         table = UnitTable.of_rows(
             columns, rows.labels, predictions.n_classes, rows.weights, class_priors, recalibrated.units
         )
-        with np.errstate(invalid="ignore", divide="ignore"):  # of infinite losses nothing is won
+        with np.errstate(invalid="ignore", divide="ignore"):  # infinite losses have no gain
             influence_values = table.influences(lambda means: self.value(means, recalibrated.rule))
         if influence_values is None:
             return None
@@ -125,7 +125,7 @@ class OfRecalibration(Measure, ABC):
         return replace(influence_values, fewest=fewest, scarce=ERROR, lost=lost)
 
     def _folds(self, recalibrated: Recalibrated | None, settings: Settings) -> list[str]:
-        """Return into what the rows are dealt, and how often, for the signature."""
+        """Return the folds of the rows, and the number of repetitions, for the signature."""
         if self.training != "cross-validation":
             return []
         if settings.fold_column is not None:
@@ -153,7 +153,7 @@ class OfRecalibration(Measure, ABC):
 
 
 class Loss(OfRecalibration):
-    """What the score loses by miscalibration, or its share of the score."""
+    """The loss of score through miscalibration, or its share of the score."""
 
     compared = True
     relative: ClassVar[bool] = False
@@ -163,7 +163,7 @@ class Loss(OfRecalibration):
         return {"before": recalibrated.before, "after": recalibrated.losses}
 
     def value(self, means: Means, rule: ScoringRule) -> Doubles:
-        """Return the gain; its share is nan where the score is zero or infinite."""
+        """Return the gain; its share is nan if the score is zero or infinite."""
         before, won = means["before"], means["before"] - means["after"]
         if not self.relative:
             return won
@@ -241,7 +241,7 @@ class Unexplained(OfRecalibration):
     """
 
     def columns(self, recalibrated: Recalibrated) -> dict[str, Array]:
-        """Return the losses of rows, seen and expected, and the posteriors of the classes."""
+        """Return the observed and expected losses of rows, and the posteriors of the classes."""
         posteriors = enumerate(recalibrated.over_deals(np.exp).T)
         columns = {"before": recalibrated.before, "expected": recalibrated.expected_losses}
         return columns | {POSTERIOR.format(k): posterior for k, posterior in posteriors}
@@ -253,7 +253,7 @@ class Unexplained(OfRecalibration):
         return 1 - means["expected"] / rule.constant(np.stack(posteriors, axis=-1)) / observed
 
     def parts(self, recalibrated: Recalibrated) -> dict[str, float]:
-        """Return the score beside the one expected."""
+        """Return the score and the expected score."""
         return {
             "score": recalibrated.mean(recalibrated.before),
             "expected_score": recalibrated.mean(recalibrated.expected_losses),
@@ -276,7 +276,7 @@ class ScoreDivergence(OfRecalibration):
     labelless = True
 
     def columns(self, recalibrated: Recalibrated) -> dict[str, Array]:
-        """Return by how much losses are expected to exceed the least possible, or the distances."""
+        """Return the expected excess of losses over the least possible ones, or the distances."""
         if self.distance == L1:
             probs = np.exp(recalibrated.log_probs)
             return {
@@ -289,7 +289,7 @@ class ScoreDivergence(OfRecalibration):
         return means["divergence"]
 
     def parts(self, recalibrated: Recalibrated) -> dict[str, float]:
-        """Return the score expected and the entropy, and their difference where that is not the value."""
+        """Return the expected score and the entropy, and their difference if it is not the value."""
         expected_losses, entropies = recalibrated.expected_losses, _entropies(recalibrated)
         terms = {
             "expected_score": recalibrated.mean(expected_losses),
@@ -301,7 +301,7 @@ class ScoreDivergence(OfRecalibration):
 
 
 def _entropies(recalibrated: Recalibrated) -> Doubles:
-    """Return the (n,) losses expected of the recalibrated posteriors themselves, the least possible."""
+    """Return the (n,) expected losses of the recalibrated posteriors, the least possible ones."""
     return recalibrated.over_deals(lambda posteriors: recalibrated.rule.expected(posteriors, posteriors))
 
 

@@ -52,7 +52,7 @@ class Cllr:
     prior_odds
         Of the second class.
     of_labels
-        The labels' own, which the prior odds depend on; None where the priors of the training are known.
+        Prior odds of the labels, if the prior odds depend on them; None if the priors of training are known.
     """
 
     prior_odds: float
@@ -62,7 +62,7 @@ class Cllr:
     def statistics(self) -> dict[str, RowStatistic]:
         """Costs of the rows of each class, 0 in rows of the other, and their slopes, by name.
 
-        The name says which odds they are under: states of parts with others have no sums in common.
+        The name tells the odds: states of parts with other odds share no sums.
         """
         under = f"under prior odds of {self.prior_odds:.9g}"
         return {
@@ -77,7 +77,7 @@ class Cllr:
         return np.where(block.labels == k, bits, 0)
 
     def _slopes(self, k: int, block: Block) -> Array:
-        """Return by how much costs grow with the logarithm of the prior odds."""
+        """Return the derivatives of the costs by the logarithm of the prior odds."""
         slope = (1 if k else -1) / np.log(2) * np.exp(-np.logaddexp(0, -self._against(k, block)))
         return np.where(block.labels == k, slope, 0)
 
@@ -89,7 +89,7 @@ class Cllr:
     def value(self, means: Means) -> Doubles:
         """Return the mean over the classes of the mean costs of their rows.
 
-        Without some rows the prior odds change too, if these rows are the only information on them.
+        Without some rows the prior odds change too, if the labels determine them.
         """
         odds = ratio(means.priors[..., 1], means.priors[..., 0])
         usual = odds if self.of_labels is None else self.of_labels
@@ -106,7 +106,7 @@ def find_cllr(name: str, predictions: Predictions, settings: Settings) -> Cllr:
     Raises
     ------
     UsageError
-        If there are not two classes that both occur, or it is not clear which prior odds the posteriors have.
+        If there are not two classes that both occur, or the prior odds of the posteriors are unclear.
     """
     if predictions.n_classes != 2:
         raise UsageError(
@@ -129,7 +129,7 @@ def find_cllr(name: str, predictions: Predictions, settings: Settings) -> Cllr:
 
 
 def min_cllr(log_odds: Floats, labels: Array, weights: Floats | None) -> float:
-    """Return the least cost that any increasing map of the log-odds, (N,), has on these rows."""
+    """Return the least cost of any increasing map of the (N,) log-odds on these rows."""
     weights = np.ones(len(labels)) if weights is None else weights.astype(np.float64, copy=False)
     counted = weights > 0
     log_odds, labels, weights = log_odds[counted], labels[counted], weights[counted]
@@ -149,32 +149,33 @@ class Score:
     value
         The score as a function of their means.
     constant
-        The same for the best system that gives every row the same answer; None where that says nothing.
+        The same for the best constant system; None if that says nothing.
     costs
         The costs of the decisions it judges, if it judges any.
     is_share
-        Whether it is a share of the rows.
+        Whether the score is a share of the rows.
     is_of_misses
-        Whether it is the share of rows without a hit.
+        Whether the score is the share of rows without a hit.
     over
         The score divided by the risk of a constant decision, by its number, if it is relative to the best.
     parts
         Numbers to read it with, by name.
     shares
-        Of the rows: the hits, and the rows of the denominator. The score is the mean of such shares, of
+        The hits, and the rows of the denominator. The score is the mean of such shares, of
         independent rows.
     of_share
         The increasing function of that mean which the score is.
     ends
-        The range of the values of rows with this mean; None where that is not known.
+        The range of the row values behind this mean; None if unknown.
     scale
-        What that mean is divided by; None for 1.
+        The divisor of that mean; None for 1.
     loss
-        That mean, of a score that with few errors is 1 less its ratio to `scale`.
+        That mean, for a score that with few errors is 1 minus its ratio to `scale`.
     of_labels
         Whether it depends on the labels.
     less
-        A mean that is taken off another one of values in [0, 1], and its greatest value; the least is 0.
+        A mean that is subtracted from another mean of values in [0, 1], and its largest value; the least is
+        0.
     """
 
     statistics: Mapping[str, RowStatistic]
@@ -198,7 +199,7 @@ class Score:
 class Scored(Measure, ABC):
     """A smooth function of means over rows.
 
-    It has an interval by the jackknife, and so have differences; shares of independent rows have exact ones.
+    It and its differences have jackknife intervals; shares of independent rows have exact intervals.
     """
 
     family = SCORE
@@ -212,7 +213,7 @@ class Scored(Measure, ABC):
         predictions
             The measurements.
         settings
-            Costs and weights that arguments may name, decisions that were made, and the least probability of
+            Costs and weights that arguments may name, given decisions, and the least probability of
             a label.
 
         Raises
@@ -224,11 +225,11 @@ class Scored(Measure, ABC):
         """
 
     def rule(self, predictions: Predictions, settings: Settings) -> ScoringRule:
-        """Return the rule with this mean, if posteriors have an expectation of it; see `score`."""
+        """Return the scoring rule of the mean, if it has an expectation under posteriors; see `score`."""
         raise NotImplementedError
 
     def needs(self, of: Pass) -> Iterable[Need]:
-        """Return the losses of the rows, and the decisions that costs lead to."""
+        """Return the losses of the rows, and the decisions under costs."""
         score = self.score(of.rows, of.settings)
         needs: list[Need] = [Mean(*statistic) for statistic in score.statistics.items()]
         if of.settings.intervals:
@@ -267,7 +268,7 @@ class Scored(Measure, ABC):
         return Estimate(self, value, line, interval, reason, parts=terms)
 
     def influences(self, measured: Measurements) -> Influences | None:
-        """Return the contributions of units; a mean over labels rests on the number of errors."""
+        """Return the influences of units; a mean over labels rests on the number of errors."""
 
         def made() -> Influences | None:
             score = self.of(measured)
@@ -279,7 +280,7 @@ class Scored(Measure, ABC):
         return measured.once(f"influences of {self}", made)
 
     def of_few(self, pair: Pair, difference: Influences) -> Evidence | None:
-        """Return exact evidence on a difference of shares that few rows carry, or few discordant pairs."""
+        """Return exact evidence on a difference of shares that rests on few rows or few discordant pairs."""
         before, after = (self._exact_hits(side.measured) for side in (pair.baseline, pair.candidate))
         if before is None or after is None:
             return None
@@ -293,11 +294,11 @@ class Scored(Measure, ABC):
         return ExactShares(*counts, pair.baseline.value(self), pair.paired) if few else None
 
     def of(self, measured: Measurements) -> Score:
-        """Return the score of what was measured."""
+        """Return the score from measurements."""
         return measured.once(f"score {self}", lambda: self.score(measured.predictions, measured.settings))
 
     def _exact_hits(self, measured: Measurements) -> Bools | None:
-        """Return the (N,) rows in its share, if it has an exact interval and they are known."""
+        """Return the (N,) rows in its share, if it has an exact interval and the rows are known."""
         score = self.of(measured)
         if not (score.is_share and _are_alike(measured)):
             return None
@@ -309,7 +310,7 @@ class Scored(Measure, ABC):
 
 
 def _table(measured: Measurements, score: Score) -> UnitTable:
-    """Return the sums that a score is a function of; decisions turn with the frequencies unless given."""
+    """Return the sums behind a score; decisions change with the frequencies unless given."""
     costs = score.costs
     return measured.unit_table(costs.column if isinstance(costs, Decided) and costs.balanced else "")
 
@@ -317,9 +318,9 @@ def _table(measured: Measurements, score: Score) -> UnitTable:
 def _bounded(
     score: Score, spread: Spread, measured: Measurements, level: float
 ) -> tuple[Spread, Interval | None]:
-    """Return the spread with what a row may bring that was not seen, and the interval that holds anyway.
+    """Return the spread with the largest unseen influence, and the interval that is valid anyway.
 
-    An error brings no more than the range of the values: errors need not be seen.
+    An error contributes no more than the range of the values, whether errors were seen or not.
     """
     if score.ends is None:
         return spread, None
@@ -362,12 +363,12 @@ def _bounded(
 
 
 def _are_alike(measured: Measurements) -> bool:
-    """Tell whether rows are independent and count alike."""
+    """Return whether rows are independent and have equal weights."""
     return measured.predictions.weights is None and measured.units.codes is None
 
 
 def _of_shares(score: Score, measured: Measurements) -> tuple[Interval | None, str]:
-    """Return the interval of a mean of shares: exact for rows of equal weight, else a valid one."""
+    """Return the interval of a mean of shares: exact for rows of equal weight, else conservative."""
     table, level, values, intervals = _table(measured, score), measured.settings.level, [], []
     means = table.means()
     for hits, among in score.shares or ((score.value, lambda means: np.ones(())),):
@@ -397,7 +398,7 @@ def _quotient(value: OfMeans, reference: OfMeans, means: Means) -> Doubles:
 
 
 def decisions_of(measured: Measurements, costs: CostMatrix) -> Iterator[Decision]:
-    """Yield how often each decision was taken and what it cost."""
+    """Yield how often each decision was taken, and its cost."""
     weights = measured.predictions.weights
     decisions, paid = measured.columns[costs.decision_column], measured.columns[costs.column]
     size = len(costs.decisions)
@@ -411,7 +412,7 @@ def decisions_of(measured: Measurements, costs: CostMatrix) -> Iterator[Decision
 
 
 def _by_class(measured: Measurements, decided: Array, size: int) -> list[dict[str, OfClass]]:
-    """Return for each decision the classes it was taken for: N_ij and R_ij (Ferrer & Ramos 2024, eq. 7)."""
+    """Return the classes for which each decision was taken: N_ij and R_ij (Ferrer & Ramos 2024, eq. 7)."""
     rows = measured.predictions
     cells, place = np.unique(decided * rows.n_classes + rows.labels, return_inverse=True)
     count = np.bincount(place).tolist()
@@ -426,7 +427,7 @@ def _by_class(measured: Measurements, decided: Array, size: int) -> list[dict[st
 
 @dataclass(frozen=True, kw_only=True)
 class RowScore(Scored):
-    """The mean of a number that each row has, which lies in no known range."""
+    """The mean of a number per row without a known range."""
 
     @abstractmethod
     def of_rows(self, block: Block) -> Array:
@@ -440,7 +441,7 @@ class RowScore(Scored):
 SHARE = (0.0, 1.0)
 SECOND = "second"  # whether a row is of the second of two classes
 NO_SAMPLE = "the labelled rows are no random sample"
-NOT_DRAWN, SURELY_NOT = 0.01, 0.001  # p-values of labelled rows that are a random sample
+NOT_DRAWN, SURELY_NOT = 0.01, 0.001  # smallest p-value of labelled rows that pass as a random sample
 
 
 def mean_of(
@@ -451,27 +452,27 @@ def mean_of(
 
 
 class MeanOfRows(Scored):
-    """A function of the mean of one row statistic, and what is expected of it where labels are missing."""
+    """A function of the mean of one row statistic, with its expectation where labels are missing."""
 
     of_all: ClassVar[Score]
     proxied: ClassVar[Mapping[str, RowStatistic]] = MappingProxyType({"hit": ROW_STATISTICS["confidence"]})
 
     def score(self, predictions: Predictions, settings: Settings) -> Score:
-        """Return it; answers have no constant, and grades are no share of the rows."""
+        """Return the score; answers have no constant, and grades are no share of the rows."""
         constant, origin = None if predictions.of_answers else self.of_all.constant, predictions.provenance
         averaged = origin.questions and not origin.clustered
         is_share = self.of_all.is_share and origin.outcomes != "grades" and not averaged
         return replace(self.of_all, constant=constant, is_share=is_share)
 
     def estimate(self, measured: Measurements, settings: Settings, metrics: Calls = ()) -> Estimate:
-        """Return it with its interval, by labels and proxy if rows lack labels."""
+        """Return it with its interval, from labels and proxy if rows lack labels."""
         estimate = super().estimate(measured, settings, metrics)
         if not self._has_proxy(measured):
             return estimate
         return _by_proxy(estimate, self.few_labels(measured), settings, misses=self.of_all.is_of_misses)
 
     def of_few(self, pair: Pair, difference: Influences) -> Evidence | None:
-        """Return evidence by labels and proxy if rows lack labels and the proxy helps."""
+        """Return evidence from labels and proxy if rows lack labels and the proxy helps."""
         alone, sides = super().of_few(pair, difference), (pair.baseline.measured, pair.candidate.measured)
         if not all(map(self._has_proxy, sides)):
             return alone
@@ -510,7 +511,7 @@ class MeanOfRows(Scored):
 
 
 def _by_proxy(alone: Estimate, few: FewLabels, settings: Settings, *, misses: bool) -> Estimate:
-    """Return an estimate by labels and proxy, beside what it is by the labels alone."""
+    """Return an estimate from labels and proxy, with the estimate from the labels alone."""
     p, n = few.drawn_alike() if len(few.unlabelled) else 1.0, len(few.outcome)
     reweighted = p < NOT_DRAWN and few.of_verdicts
     corrected = few.corrected(settings.level, always=reweighted) if n >= FEWEST_LABELS else None
@@ -565,7 +566,7 @@ class OfThresholds(Scored):
         """Return what weighs the thresholds."""
 
     def integral(self, predictions: Predictions, settings: Settings) -> IntegralOfRisks:
-        """Return what weighs the thresholds, if there are two classes."""
+        """Return the weights of the thresholds, for two classes."""
         if predictions.n_classes != 2:
             raise UsageError(f"{self.entry.name} is for two classes, and there are {predictions.n_classes}")
         return self.weighted(settings)
@@ -581,7 +582,7 @@ class OfThresholds(Scored):
         return _over_constant(integral.statistics, value, integral.constant, normalized=self.normalized)
 
 
-FLATTEST, SHARPEST = 1e-6, 1000.0  # beyond, a density of thresholds is one at the ends, or at one threshold
+FLATTEST, SHARPEST = 1e-6, 1000.0  # of a and b: beyond, a density lies at the ends, or at a point
 OF_DENSITY = "of Beta(a, b), the weight of a_1 = 1 - t"
 
 
@@ -653,10 +654,10 @@ class AtThreshold(Scored):
     threshold: float = arg(FROM, default=0.5, least=0, most=1)
     lens: str = arg("the class, such as class-2 (counted from 0); of two the second", default=OF_TWO)
     hits: ClassVar[Sequence[str]] = ("hits",)
-    among: ClassVar[Sequence[str]] = ()  # the counts of rows of which those are a share, if it rises with one
+    among: ClassVar[Sequence[str]] = ()  # denominator of the share, if the value increases with a share
 
     def value(self, of: Mapping[str, Doubles]) -> Doubles:
-        """Return it, given shares of the rows: hits, alarms, misses and rejections."""
+        """Return the value, given shares of the rows: hits, alarms, misses and rejections."""
         return self.of_share(ratio(_sum_of(self.hits, of), _sum_of(self.among, of)))
 
     def of_share(self, share: Any) -> Any:
@@ -664,12 +665,12 @@ class AtThreshold(Scored):
         return share
 
     def score(self, predictions: Predictions, settings: Settings) -> Score:
-        """Return it, and as constant the value of predicting the class always, or never if better.
+        """Return the score; its constant is the value of always predicting the class, or never if better.
 
         Raises
         ------
         UsageError
-            If no class is named where there are more than two, or the lens has not one score in every row.
+            If no class is named among more than two, or the lens does not have one score per row.
         """
         threshold, lens = float(self.threshold), self._lens(predictions.n_classes)
         names = {kind: f"{kind}:{lens.name}:{threshold!r}" for kind in ("hits", "alarms", "misses")}
@@ -735,7 +736,7 @@ def _over_constant(
     *,
     normalized: bool,
 ) -> Score:
-    """Return a score with its constant, or its ratio to the class frequencies' score."""
+    """Return a score with its constant, or its ratio to the score of the class frequencies."""
 
     def constant(means: Means) -> Doubles:
         return of_priors(means.priors)
@@ -926,7 +927,7 @@ class Attempts(NamedTuple):
     Attributes
     ----------
     right, times
-        (N,) numbers of right answers, and of all.
+        (N,) numbers of right answers, and of all answers.
     rows
         (N,) rows of the question: 1 where a row is the mean of its answers.
     """
@@ -937,7 +938,7 @@ class Attempts(NamedTuple):
 
     @classmethod
     def of(cls, predictions: Predictions) -> Attempts:
-        """Return how often the question of each row was answered, and rightly."""
+        """Return how often the question of each row was answered, and how often correctly."""
         hits = np.concatenate([block.hit.astype(np.float64) for block in blocks(predictions)])
         if TIMES in predictions.columns:
             times = predictions.column(TIMES).astype(np.float64)
@@ -951,7 +952,7 @@ class Attempts(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class OfAttempts(Scored):
-    """The mean over questions of a share of the choices of k of their answers."""
+    """The mean over questions of a share of all choices of k answers."""
 
     k: int = arg("how many answers to a question are taken", default=1, least=1)
 
@@ -965,7 +966,7 @@ class OfAttempts(Scored):
         Raises
         ------
         NeedsRows
-            If the rows are gone.
+            If the rows were not kept.
         UsageError
             If a question has fewer answers than k.
         """
@@ -986,7 +987,7 @@ class OfAttempts(Scored):
         return Score(statistics, lambda means: ratio(means[name], means[count]), of_labels=False)
 
     def chosen(self, among: Doubles, times: Doubles) -> Doubles:
-        """Return C(among, k) / C(times, k), 0 below k."""
+        """Return C(among, k) / C(times, k), 0 for fewer than k."""
         logs = np.append(0.0, np.cumsum(np.log(np.arange(1, times.max() + 1))))
         chosen, every = np.maximum(among, self.k).astype(np.intp), times.astype(np.intp)
         ways = logs[chosen] - logs[chosen - self.k] - logs[every] + logs[every - self.k]
@@ -1045,7 +1046,7 @@ class MeanGap(Scored):
     lens: str = arg(LENS, default=AUTO_LENS)
 
     def score(self, predictions: Predictions, settings: Settings) -> Score:
-        """Return it, as the mean by which scores are too high less that by which they are too low."""
+        """Return the mean excess of scores minus their mean shortfall."""
         lens = _single(self, predictions.resolve_lens(self.lens), predictions.n_classes, "top-1 or class-1")
         above = f"above:{lens.name}"
 
@@ -1246,7 +1247,7 @@ class AlertRate(AtThreshold):
     hits, among = ("hits", "alarms"), ("hits", "alarms", "misses", "rejections")
 
     def score(self, predictions: Predictions, settings: Settings) -> Score:
-        """Return it; a constant says nothing of it."""
+        """Return the score, without a constant, which would say nothing."""
         return replace(super().score(predictions, settings), constant=None)
 
 

@@ -1,7 +1,7 @@
 """Calibration errors by smoothing instead of binning: smooth ECE and KDE-ECE.
 
-Both live on a fine grid of the unit interval. A kernel reflected at 0 and 1 acts on the grid beside its
-mirror image as a plain periodic one: each bandwidth costs one multiplication of Fourier coefficients.
+Both use a fine grid of the unit interval. A kernel reflected at 0 and 1 acts on the grid and its
+mirror image as a plain periodic kernel: each bandwidth costs one multiplication of Fourier coefficients.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ KernelNorm = Literal["1", "2"]
 CELLS = 4096  # a Gaussian as narrow as four cells is still smooth on the grid
 TRANSFORMED = 32  # simulated data sets transformed at once; their grids stay in the cache
 CENTERS = (np.arange(CELLS) + 0.5) / CELLS
-EMPTY = 1e-12  # of the largest mass: less than that is rounding
+EMPTY = 1e-12  # share of the largest mass; smaller masses are rounding errors
 TOLERANCE = 1e-10
-ROUNDING = 1e-9  # within which errors of the same outcomes may differ
+ROUNDING = 1e-9  # tolerance between errors of the same outcomes
 MAX_STEPS = 60
-SILENT = 9.0  # standard deviations of the kernel's transform, beyond which it is below rounding
+SILENT = 9.0  # standard deviations of the kernel's transform; beyond them it is below rounding
 
 
 def grid_cuts(problem: Problem) -> Positions:
-    """Return (CELLS + 2,) positions that part the ordered rows at the centers of the cells."""
+    """Return (CELLS + 2,) positions that split the ordered rows at the centers of the cells."""
     return edge_cuts(problem.score, np.concatenate([[0], (np.arange(CELLS) + 0.5) / CELLS, [1]]))
 
 
@@ -41,14 +41,14 @@ class Grid:
     Parameters
     ----------
     bins
-        Sums between two centers, (CELLS + 1,) of scores and weights.
+        Sums between adjacent centers, (CELLS + 1,) of scores and weights.
 
     Attributes
     ----------
     total
         Summed weight.
     score, outcome, weight
-        Sums as shares of it; outcomes (..., CELLS + 1).
+        Sums as shares of the total; outcomes (..., CELLS + 1).
     """
 
     def __init__(self, bins: Bins) -> None:
@@ -60,15 +60,15 @@ class Grid:
         self._place = np.where(self.weight > 0, mean * CELLS + 0.5 - np.arange(CELLS + 1), 0)
 
     def spectrum(self, masses: Doubles) -> NDArray[np.complex128]:
-        """Return Fourier coefficients of (..., CELLS + 1) masses beside their mirror image.
+        """Return Fourier coefficients of (..., CELLS + 1) masses with their mirror image.
 
-        The two centers around the mean score of some rows share their mass, which keeps the mean.
+        The two centers around a mean score share its mass, which keeps the mean.
         """
         return _spectrum(masses, masses * self._place)
 
 
 def row_spectrum(problem: Problem, values: Doubles) -> NDArray[np.complex128]:
-    """Return Fourier coefficients of (n,) values, each shared by the centers around its own score."""
+    """Return Fourier coefficients of (n,) values, each shared by the two centers around its score."""
     weights, score, cuts = problem.weights, problem.score.astype(np.float64, copy=False), grid_cuts(problem)
     weighted = values if weights is None else values * weights
     masses = segment_sums(weighted, cuts) / problem.total_weight
@@ -80,7 +80,7 @@ def _spectrum(masses: Doubles, at_right: Doubles) -> NDArray[np.complex128]:
     """Return Fourier coefficients of masses, with `at_right` in the next center and the rest in the last."""
     at_left = masses - at_right
     placed = at_left[..., 1:] + at_right[..., :-1]
-    placed[..., 0] += at_left[..., 0]  # beyond the border is the mirror image
+    placed[..., 0] += at_left[..., 0]  # the mirror image lies beyond the border
     placed[..., -1] += at_right[..., -1]
     return np.fft.rfft(np.concatenate([placed, placed[..., ::-1]], axis=-1))
 
@@ -128,7 +128,7 @@ class SmoothECE(Smoothed):
 def fixed_widths(spectra: NDArray[np.complex128]) -> Doubles:
     """Return (B,) widths at which the absolute gaps smoothed by that width add up to the width itself.
 
-    The sum falls with the width: there is one such width, and it is at least the absolute sum of the gaps. It
+    The sum falls with the width, so there is one such width, at least the absolute sum of the gaps. It
     is found by false position with the Illinois rule (Dowell & Jarratt 1971), for all B at once.
     """
     low, high = np.abs(spectra[:, 0].real) / 2, np.abs(on_grid(spectra)).sum(-1)
@@ -138,14 +138,14 @@ def fixed_widths(spectra: NDArray[np.complex128]) -> Doubles:
     for _ in range(MAX_STEPS):
         fall = low_excess - high_excess
         step = np.divide(low_excess, fall, out=np.ones_like(fall), where=fall > 0)
-        # of a Gaussian narrower than a cell the sums are a little too large, at the upper end as well
+        # for a Gaussian narrower than a cell, sums are slightly too large, also at the upper end
         width = low + np.minimum(step, 1) * (high - low)
         excess = _smoothed_sums(spectra, width) - width
         # the excess falls at least as fast as the width grows
         if np.minimum(np.abs(excess), high - low).max() <= TOLERANCE:
             break
         above = excess > 0
-        # the end that stays twice in a row counts half, or it would stay for ever
+        # the value at an end that stays twice in a row is halved, or it would stay forever
         low_excess = np.where(above, excess, np.where(side < 0, low_excess / 2, low_excess))
         high_excess = np.where(above, np.where(side > 0, high_excess / 2, high_excess), excess)
         low, high = np.where(above, width, low), np.where(above, high, width)
@@ -155,7 +155,7 @@ def fixed_widths(spectra: NDArray[np.complex128]) -> Doubles:
 
 def _smoothed_sums(spectra: NDArray[np.complex128], width: Doubles) -> Doubles:
     frequency = np.pi * np.arange(CELLS + 1)  # the grid with its mirror image has period 2
-    heard = slice(np.searchsorted(frequency * width.min(), SILENT))  # of the others a Gaussian leaves nothing
+    heard = slice(np.searchsorted(frequency * width.min(), SILENT))  # a Gaussian removes the rest
     smoothed = spectra[:, heard] * np.exp(-0.5 * np.square(width[:, None] * frequency[heard]))
     return np.abs(on_grid(smoothed)).sum(-1)
 
