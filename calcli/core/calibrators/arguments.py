@@ -1,4 +1,4 @@
-"""What users hand to calibrators: scores, labels, weights and classes, checked."""
+"""Checks of what users pass to calibrators: scores, labels, weights and classes."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ from calcli.core.data.inmemory import (
 from calcli.core.language.declaring import refuse_set, some_items
 from calcli.core.language.errors import InputError, UsageError
 
-Taken = tuple[list[int] | None, Array | None]  # order of columns and their classes; None: as they are
+Taken = tuple[list[int] | None, Array | None]  # order of columns and their classes; None: unchanged
 AN_ARRAY = "or an array in place of the data frame"
 SCORE = r"(?:p|(?:log[_ ]?)?(?:prob[a-z]*|odds)|logit|score)s?"
 BEFORE, BEHIND = rf"(?:(?:y|pred[a-z]*)[_.\-: ])*{SCORE}[_.\-: ]", rf"[_.\-: ]{SCORE}"
 
 
 def columns_of(columns: Sequence[str], labels: Array, classes: Array | None) -> Taken:
-    """Return in which order a fit takes columns, and the names of their classes in this order.
+    """Return the order in which a fit takes columns, and the names of their classes in this order.
 
-    Where labels are text that names the columns, or numbers that only can be their names, the classes ascend,
-    as scikit-learn expects. Other numbers are places. For a single column, the class in first place is the
+    If labels are text that names the columns, or numbers that can only be their names, the classes ascend,
+    as scikit-learn expects. Other numbers are positions. For a single column, the first class is the
     second of two.
 
     Parameters
@@ -44,13 +44,13 @@ def columns_of(columns: Sequence[str], labels: Array, classes: Array | None) -> 
     labels
         One per row.
     classes
-        Names of the classes in the order of the columns, if they are given.
+        Names of the classes in the order of the columns, if given.
 
     Raises
     ------
     InputError
         If names of columns are classes but differ from the labels or stand in another order than `classes`,
-        or numbers may be names or places.
+        or numbers may be names or positions.
     """
     if len(columns) == 1:
         order = _single(columns[0], _texts(np.unique(labels) if classes is None else classes))
@@ -100,7 +100,7 @@ def _by_number(columns: Sequence[str], labels: list[int]) -> Taken:
             f"expected labels that are text, {AN_ARRAY}"
         )
     keys: list[Any] = numbers or [_natural(name) for name in columns]
-    if keys != sorted(keys):  # scikit-learn numbers classes as they ascend, a table as its columns stand
+    if keys != sorted(keys):  # scikit-learn numbers ascending classes, a table its columns in order
         raise InputError(
             f"the labels are numbers, but the columns of the scores, {shortened(columns)}, do not ascend; "
             f"expected labels with the names of columns, {AN_ARRAY}"
@@ -109,19 +109,19 @@ def _by_number(columns: Sequence[str], labels: list[int]) -> Taken:
 
 
 def _ascending(names: Sequence[Any]) -> list[int] | None:
-    """Return the places of names in ascending order, if they are in another one."""
+    """Return the positions of names in ascending order, if they are not ascending."""
     return None if list(names) == sorted(names) else sorted(range(len(names)), key=names.__getitem__)
 
 
 def _natural(name: str) -> list[str | int]:
-    """Return what sorts c2 before c10."""
+    """Return a sort key that puts c2 before c10."""
     return [int(part) if k % 2 else part for k, part in enumerate(re.split("([0-9]+)", name))]
 
 
 def _single(column: str, names: Sequence[str]) -> list[int] | None:
-    """Return the order of the two columns that a single one stands for, if it is named after a class.
+    """Return the order of the two columns that a single column stands for, if it has the name of a class.
 
-    Where it is a number alone, the data frame may be made of an array.
+    If the name is only a number, the data frame may come from an array.
     """
     if names and set(names) <= {"0", "1"}:
         names = ["0", "1"]
@@ -139,9 +139,9 @@ def _texts(names: Array) -> list[str]:
 def refuse_others(
     columns: Sequence[str], classes: Sequence[str], owner: str, *, numbered: bool = False
 ) -> None:
-    """Raise an InputError if names of columns are classes, but some are not, or they have another order.
+    """Raise an InputError if only some names of columns are classes, or their order differs.
 
-    So may be numbers from 0, if these are to be their own order.
+    Numbers from 0 may be the names, too, if they only count the columns.
     """
     order, places = order_of(columns, classes), [str(k) for k in range(len(classes))]
     if order is None and numbered:
@@ -158,18 +158,18 @@ def refuse_others(
 def as_fitted(
     columns: Sequence[str], fitted: Sequence[str], classes: Sequence[str], *, reordered: bool, turned: bool
 ) -> list[int] | None:
-    """Return which of the columns is which of the fit, or which class; None if it is as they stand.
+    """Return the order of the columns in the fit, or by class; None if it is unchanged.
 
     Parameters
     ----------
     columns
-        Names of the columns of a data frame; none of an array.
+        Names of the columns of a data frame; empty for an array.
     fitted, classes
         Names of the columns of the fit, and its classes.
     reordered
-        Whether the fit was to columns in another order, which only names can tell.
+        Whether the fit reordered the columns, which only names can tell.
     turned
-        Whether two columns without such names have the other order.
+        Whether two columns without such names are in the opposite order.
 
     Raises
     ------
@@ -198,13 +198,13 @@ def _by_name(columns: Sequence[str], fitted: Sequence[str], classes: Sequence[st
     for names in (fitted, classes):
         if (order := order_of(columns, names)) is not None:
             return order
-    if list(columns) != [str(k) for k in range(len(columns))]:  # of a data frame made of an array
+    if list(columns) != [str(k) for k in range(len(columns))]:  # for a data frame made from an array
         refuse_others(columns, fitted, "fit was to")
     return None
 
 
 def column_names(values: Any) -> tuple[str, ...]:
-    """Return the names of the columns of a table of pandas, polars or pyarrow; none of arrays."""
+    """Return the names of the columns of a table of pandas, polars or pyarrow; none for arrays."""
     names: Any = getattr(values, "column_names", getattr(values, "columns", ()))
     return tuple(map(_name, names))
 
@@ -215,9 +215,9 @@ def _name(value: Any) -> str:
 
 
 def order_of(names: Sequence[str], wanted: Sequence[str]) -> list[int] | None:
-    """Return which column has each of the wanted names; None if they do not match the columns.
+    """Return the column of each wanted name; None if the names do not match the columns.
 
-    All columns may begin alike, as p_cat and p_dog do.
+    All columns may share a prefix, such as p_cat and p_dog.
     """
     bare = without_beginning(names, wanted)
     if sorted(bare) != sorted(wanted):
@@ -227,7 +227,7 @@ def order_of(names: Sequence[str], wanted: Sequence[str]) -> list[int] | None:
 
 
 def without_beginning(names: Sequence[str], wanted: Sequence[str]) -> list[str]:
-    """Return names without their common beginning, if the wanted ones are among the remainders."""
+    """Return names without their common prefix, if the wanted names are among the remainders."""
     for bare in all_without_beginnings(names):
         if set(wanted) <= set(bare):
             return bare
@@ -235,7 +235,7 @@ def without_beginning(names: Sequence[str], wanted: Sequence[str]) -> list[str]:
 
 
 def all_without_beginnings(names: Sequence[str]) -> list[list[str]]:
-    """Return names without each of the beginnings that all share, none first; no number is cut in two."""
+    """Return names without each common prefix, the empty one first; no number is split."""
     lowest, last = min(names), max(names)
     same = next((k for k, (a, b) in enumerate(zip(lowest, last, strict=False)) if a != b), len(lowest))
     return [[name[cut:] for name in names] for cut in range(same + 1) if not _within_number(names, cut)]
@@ -246,7 +246,7 @@ def _within_number(names: Sequence[str], cut: int) -> bool:
 
 
 def numbers_of(names: Sequence[str]) -> list[int] | None:
-    """Return the numbers that names are, or are behind the longest beginning of all; else None."""
+    """Return names as numbers, without their longest common prefix if necessary; else None."""
     beginnings = all_without_beginnings(names)
     for bare in (beginnings[0], beginnings[-1]):
         if all(re.fullmatch("-?[0-9]{1,18}", name) for name in bare):
@@ -261,7 +261,7 @@ TAKES = {"logits": "logits and log-probabilities", "probs": "probabilities", "pe
 
 
 def is_single(table: Array) -> bool:
-    """Tell whether an array has one score a row, for the second of two classes."""
+    """Return whether an array has one score per row, for the second of two classes."""
     return table.ndim == 1 or (table.ndim == 2 and table.shape[1] == 1)
 
 
@@ -278,21 +278,22 @@ def checked_scores(
     Parameters
     ----------
     scores : array-like (N, K), or (N,) or (N, 1) of two classes
-        One score a row belongs to the second class: its log-odds, or its probability or the logarithm of it.
+        A single score per row belongs to the second class: its log-odds, its probability or its
+        log-probability.
     scores_are : {"logits", "log-probs", "probs", "percent"}
-        What they are; several "logits" a row may be log-probabilities as well.
+        The kind of the scores; several "logits" per row may also be log-probabilities.
     raw : bool
-        Whether logits alone will do.
+        Whether only logits are accepted.
     fitting : bool
-        Whether they are to be fitted to; a lone score between 0 and 1 may be log-odds otherwise.
+        Whether the scores are for a fit; otherwise a single score between 0 and 1 may be log-odds.
     width : int
-        The number of classes of the fit, where that is known.
+        The number of classes of the fit, if known.
 
     Raises
     ------
     InputError
-        If they are not numbers, a row each; one is nan or inf; all of a row are -inf; they are not what
-        `scores_are` says, or are to be logits and are probabilities, which would pass without a word; or
+        If they are not rows of numbers; one is nan or inf; a whole row is -inf; they are not what
+        `scores_are` says, or should be logits and are probabilities, which would go unnoticed; or
         they have another number of classes.
     """
     table = as_array(scores, "scores")
@@ -336,7 +337,7 @@ def _between(values: Array) -> bool:
 
 
 def _refuse_probabilities(table: Array, how: str) -> None:
-    """Raise an InputError for what should be logits but is probabilities or percentages throughout."""
+    """Raise an InputError for scores that should be logits but are all probabilities or percentages."""
     single, top, kind = table.shape[1] == 1, 1, "probs"
     if not (_between(table) if single else are_probabilities(table)):
         top, kind = 100, "percent"
@@ -385,9 +386,9 @@ def _refuse_others(table: Array, scores_are: ScoresAre, how: str) -> None:
 
 
 def are_probabilities(scores: Array) -> bool:
-    """Return whether all scores, (N, K), are from 0 to 1, not only 0 and 1, and all rows sum to 1.
+    """Return whether all (N, K) scores lie in [0, 1], not all at 0 and 1, and all rows sum to 1.
 
-    They may be rounded; 0 beside a number in all rows is how log-odds are given.
+    They may be rounded; rows of 0 and one number are log-odds instead.
     """
     if not _between(scores) or (scores.shape[1] == 2 and not scores[:, 0].any()):
         return False
@@ -396,7 +397,7 @@ def are_probabilities(scores: Array) -> bool:
 
 
 def either(name: str, value: ArrayLike | None, alias: str, same: ArrayLike | None) -> ArrayLike | None:
-    """Return an argument with two names, given by one of them."""
+    """Return an argument with two names, given under one of them."""
     if value is not None and same is not None:
         raise UsageError(f"{name} and {alias} are the same argument; expected one of them")
     return same if value is None else value
@@ -429,7 +430,7 @@ def checked_classes(classes: Sequence[object] | ArrayLike | None, width: int) ->
     InputError
         If there is no name for each column, or a name occurs twice.
     UsageError
-        If they are a set, which has no order, or bytes.
+        If they are a set, which is unordered, or bytes.
     """
     if classes is None:
         return None
@@ -455,7 +456,7 @@ def numbered_labels(values: Array, width: int, classes: Array | None = None) -> 
     Raises
     ------
     InputError
-        If they are not names of these columns.
+        If the labels are not names of these columns.
     """
     if classes is not None:
         return _columns_named(values, classes)
@@ -488,13 +489,13 @@ def _columns_named(values: Array, classes: Array) -> tuple[Labels, Array]:
 
 
 def named_classes(names: Sequence[str]) -> Array:
-    """Return the (K,) `classes_` of a calibrator of classes of these names; numbers if they count them."""
+    """Return the (K,) `classes_` of a calibrator with these class names; numbers if the names only count."""
     numbered = list(names) == [str(k) for k in range(len(names))]
     return np.arange(len(names)) if numbered else np.array(names)
 
 
 def shortened(names: Sequence[object]) -> str:
-    """List the first few of many names."""
+    """Return the first few of many names."""
     return ", ".join(map(repr, names[:FEW])) + (", ..." if len(names) > FEW else "")
 
 
@@ -504,7 +505,7 @@ def checked_weights(weights: ArrayLike | None, rows: int) -> Floats | None:
     Raises
     ------
     InputError
-        If they are not finite numbers of at least 0, one a row, or all are 0.
+        If they are not finite numbers of at least 0, one per row, or all are 0.
     """
     if weights is None:
         return None

@@ -1,4 +1,4 @@
-"""Calibrators: what every method learns, applies and says of itself, and events with their probabilities."""
+"""Calibrators: the interface of every method, and events with their probabilities."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Event:
     log_prob : array (N,)
         Log-probabilities of the event.
     complement : callable
-        Returns the log-probabilities of the complement, (N,); called only if they are asked for.
+        Returns the log-probabilities of the complement, (N,); called only on demand.
     """
 
     def __init__(self, log_prob: Floats, complement: Callable[[], Floats]) -> None:
@@ -83,7 +83,7 @@ class Event:
 
 
 def class_events(log_probs: Floats) -> Iterator[tuple[int, Event]]:
-    """Yield (class, event that it is the label): class 1 alone of two classes, else each of (N, K)."""
+    """Yield (class, event that it is the label): only class 1 of two classes, else each class of (N, K)."""
     columns = np.ascontiguousarray(log_probs.T)
     if len(columns) == 2:
         yield 1, Event(columns[1], lambda: columns[0])
@@ -91,7 +91,7 @@ def class_events(log_probs: Floats) -> Iterator[tuple[int, Event]]:
     top: list[tuple[Bools, Floats]] = []  # computed once, when the first class asks
 
     def complement(k: int) -> Floats:
-        # 1 - q loses all digits near q = 1, which only the top class can be: there the others are summed
+        # 1 - q loses all digits near q = 1, possible only for the top class: there the others are summed
         if not top:
             members = ranked_classes(log_probs, Ranks(0, 1))
             top.append((members, log_sum(log_probs, ~members)))
@@ -103,7 +103,7 @@ def class_events(log_probs: Floats) -> Iterator[tuple[int, Event]]:
 
 
 def ranked_classes(log_probs: Floats, ranks: Ranks) -> Bools:
-    """Return which classes of each row have these ranks, (N, K); of equal classes the first is higher."""
+    """Return which classes of each row have these ranks, (N, K); the first of equal classes ranks higher."""
     if ranks == (0, 1):
         chosen = log_probs.argmax(axis=1)[:, None]
     else:
@@ -114,12 +114,12 @@ def ranked_classes(log_probs: Floats, ranks: Ranks) -> Bools:
 
 
 def descending(log_probs: Floats) -> Positions:
-    """Return the classes of each row in the order of their probabilities, (N, K); of equal ones the first."""
+    """Return the (N, K) classes of each row in descending order of probability; ties in class order."""
     return np.argsort(-log_probs, axis=1, kind="stable")
 
 
 def event_of(log_probs: Floats, members: Bools) -> Event:
-    """Return the event that the label is one of the members, (N, K), of its row."""
+    """Return the event that the label is one of the (N, K) members of its row."""
     return Event(log_sum(log_probs, members), lambda: log_sum(log_probs, ~members))
 
 
@@ -141,24 +141,25 @@ def _log_one_minus(prob: Array) -> Any:
 Apply = Callable[[Array], Doubles]
 
 ODDS = np.unique(np.concatenate([np.linspace(-40, 40, 8001), np.linspace(-745, 745, 299)]))
-ROUNDING = 1e-9  # of log-odds, by which a map that rises may seem to fall
-LINES = 100  # classes, of which it is looked at what becomes of them as they rise
-SHARES = (0.1, 1.0, 1.9)  # of an even one, that such a class has
+ROUNDING = 1e-9  # log-odds by which a rising map may seem to fall
+LINES = 100  # classes that are checked for falling as their probability rises
+SHARES = (0.1, 1.0, 1.9)  # share of an even probability that such a class has
 OF_CLASSES = "the map decreases for some probabilities: the order of the classes may change"
 OF_RAW = "raw logits of equal probabilities may become unequal ones: the order of the rows may change"
 
 
 class Order(NamedTuple):
-    """What a fitted map does to an order.
+    """The effect of a fitted map on an order.
 
     Attributes
     ----------
     kept
-        "kept", up to ties; "turned" round throughout; or "changed", for some rows at least.
+        "kept", up to ties; "turned", reversed throughout; or "changed", at least for some rows.
     says
         The same as a clause.
     low, high
-        Of two classes the probabilities of the second one between which a map falls that rises elsewhere.
+        For two classes, the range of probabilities of the second class in which an otherwise rising map
+        falls.
     """
 
     kept: Literal["kept", "changed", "turned"]
@@ -172,9 +173,9 @@ TURNED = Order("turned", "the map reverses the order: more probable becomes less
 
 
 def order_of_rows(apply: Apply, breakpoints: Array, *, raw: bool) -> Order:
-    """Return what a map of two classes does to the order of rows by the probability of the second one.
+    """Return the effect of a map of two classes on the order of rows by the probability of the second class.
 
-    It is looked at on a fine grid of log-odds, and on either side of each corner.
+    The map is evaluated on a fine grid of log-odds, and on both sides of each corner.
 
     Parameters
     ----------
@@ -199,10 +200,10 @@ def order_of_rows(apply: Apply, breakpoints: Array, *, raw: bool) -> Order:
     falls = np.flatnonzero(_is_below(after, highest))
     if not len(falls):
         return KEPT
-    if not _is_below(lowest, after[1:-1]).any():  # a 0 may stay one, whatever becomes of small probabilities
+    if not _is_below(lowest, after[1:-1]).any():  # a 0 may stay 0, whatever happens to small probabilities
         return TURNED
     top = int((after == highest[falls[0]]).argmax())
-    between = [max(top - 1, 0), min(falls[-1] + 1, len(rows) - 1)]  # it may turn beside what was looked at
+    between = [max(top - 1, 0), min(falls[-1] + 1, len(rows) - 1)]  # or outside the evaluated points
     low, high = np.exp(rows[between, 1]).tolist()
     where = f"probabilities of class 1 from {_shown(low)} to {_shown(high)}"
     return Order("changed", f"the map decreases for some {where}: the order of these rows changes", low, high)
@@ -227,7 +228,7 @@ def _shown(probability: float) -> str:
 
 
 def turns_classes(apply: Apply, classes: int) -> bool:
-    """Return whether each class becomes less probable as its probability rises, with the others even."""
+    """Return whether each class becomes less probable as its score rises, with the other classes even."""
     class_index = np.arange(min(classes, LINES))
     shares = np.array(SHARES) / classes
     rows = np.empty((len(class_index), len(shares), classes))
@@ -237,27 +238,28 @@ def turns_classes(apply: Apply, classes: int) -> bool:
     return bool(_is_below(after[:, 1:], after[:, :-1]).all())
 
 
-ORDER = "the order of the classes"  # as what a method keeps
+ORDER = "the order of the classes"  # what a method keeps
 MINIMIZED = "what the fit minimizes"  # meanings of arguments of several methods
 FOLDS = "folds of the cross-validation that selects"
 FOLD_SEED = "seed of these folds"
 SMOOTHED = "number of rows added, so that no probability becomes 0 or 1"
 FITTED_TO = "log-probabilities, or raw logits, to fit to and apply to"
 OF_SCORES = "needs the score of every class"  # why a method is not for answers
-STRONGEST = 1e9  # penalty; what is penalized so is 0 to all digits that show
+STRONGEST = 1e9  # penalty at which parameters are 0 to all shown digits
 APPLIED_BYTES = 1 << 24  # of log-probabilities made at once
-SHOWN = 6  # a fitted array longer than this is shown by its shape only; no more parameters are shown
+SHOWN = 6  # longer fitted arrays are shown by their shape; also the number of parameters shown
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class Estimator(ABC):
-    """A calibrator as users meet it: arrays, lists or data frames in, probabilities out.
+    """The user interface of a calibrator: arrays, lists or data frames in, probabilities out.
 
     Parameters
     ----------
     scores_are : {"logits", "log-probs", "probs", "percent"}
-        What `fit`, `predict_proba` and `predict` take; several "logits" a row may be log-probabilities as
-        well. A calibrator of `calcli.fit`, or of a file, takes what it was fitted to.
+        The kind of scores for `fit`, `predict_proba` and `predict`; several "logits" per row may be
+        log-probabilities as well. A calibrator from `calcli.fit`, or from a file, takes the kind it was
+        fitted to.
 
     Attributes
     ----------
@@ -266,21 +268,21 @@ class Estimator(ABC):
     parameters : dict of str to array or float
         All that the fit learned; empty before it.
     notes : list of str
-        What the fit wants said: safeguards used, convergence not reached. A sentence each.
+        Notes of the fit, one sentence each: safeguards used, convergence not reached.
     classes_ : array (K,)
         The classes in the order of the columns, once fitted.
     columns_ : tuple of str
-        The names of the columns of the fit in this order, if that was to a data frame.
+        The names of the columns of the fit in this order, if it used a data frame.
     reordered_ : bool
-        Whether these had another order.
+        Whether the columns had another order.
     turned_ : bool
-        Whether two columns of an array have the other order than `classes_`, as in the fit.
+        Whether two columns of an array are in the opposite order of `classes_`, as in the fit.
     """
 
     name: ClassVar[str]
-    entry: ClassVar[Method | None] = None  # what the registry says, of a class that is declared a method
+    entry: ClassVar[Method | None] = None  # the entry of the registry, for a declared method
 
-    _estimator_type: ClassVar[str] = "classifier"  # what scikit-learn takes it for
+    _estimator_type: ClassVar[str] = "classifier"  # the type for scikit-learn
 
     scores_are: ScoresAre = LOGITS
     parameters: dict[str, Parameter] = field(default_factory=dict, init=False)
@@ -291,7 +293,7 @@ class Estimator(ABC):
     turned_: bool = field(default=False, init=False)
 
     def __post_init__(self) -> None:
-        """Refuse settings that the registry does not allow."""
+        """Raise an error for settings that the registry does not allow."""
         if self.scores_are not in get_args(ScoresAre):
             kinds = ", ".join(map(repr, get_args(ScoresAre)))
             raise UsageError(f"scores_are must be one of {kinds}; got {self.scores_are!r}")
@@ -301,7 +303,7 @@ class Estimator(ABC):
         self._refuse_kinds()
 
     def _refuse_kinds(self) -> None:
-        """Refuse what the calibrators within, if there are any, say of the scores against this one."""
+        """Raise an error if wrapped calibrators have another kind of scores than this one."""
         inner: Any = self
         while isinstance(inner := getattr(inner, "calibrator", None), Estimator):
             if inner.scores_are != LOGITS:
@@ -313,7 +315,7 @@ class Estimator(ABC):
             raise UsageError("input='raw' takes raw logits; expected scores_are='logits'")
 
     def takes_raw(self) -> bool:
-        """Tell whether it takes raw logits only."""
+        """Return whether it takes raw logits only."""
         settings = self.get_params(deep=True)
         return any(value == "raw" for name, value in settings.items() if name.endswith("input"))
 
@@ -334,8 +336,8 @@ class Estimator(ABC):
         ----------
         scores : array-like (N, K), or (N,) of two classes
             What `scores_are` says: logits or log-probabilities, in which -inf is a probability of exactly 0,
-            or probabilities. One score a row belongs to the second class: its log-odds or probability, or the
-            logarithm of this.
+            or probabilities. A single score per row belongs to the second class: its log-odds, its
+            probability or the logarithm of this probability.
         y, labels : array-like (N,)
             The true class of each row, by either name: its column, 0 to K - 1, or its name. One name for each
             column names them in ascending order. The columns of a data frame that have these names, or the
@@ -346,7 +348,7 @@ class Estimator(ABC):
             but for methods that deal rows into folds, `Dirichlet`, `StructuredScaling` and `Pool`, or count
             them, `VectorHistogram`.
         classes : sequence, or text with commas, optional
-            Names in the order of the columns, where these are not ascending, or some have no row.
+            Names in the order of the columns, if these are not ascending or some have no row.
         start : mapping, optional
             Parameters of a fit to similar data, from which an iterative method starts.
 
@@ -358,7 +360,7 @@ class Estimator(ABC):
         Raises
         ------
         InputError
-            If these are not rows of such numbers, each with a label and a weight.
+            If the arguments are not rows of such numbers, each with a label and a weight.
         UsageError
             If an argument is missing, or given by both names, or `start` comes from another method.
         """
@@ -397,7 +399,7 @@ class Estimator(ABC):
         reordered: bool = False,
         turned: bool = False,
     ) -> None:
-        """Note what the rows of the fit were, for `predict_proba`; see the attributes.
+        """Record facts about the rows of the fit, for `predict_proba`; see the attributes.
 
         Raises
         ------
@@ -451,7 +453,7 @@ class Estimator(ABC):
         return largest if not hasattr(self, "classes_") else self.classes_[largest]
 
     def _recalibrated(self, scores: ArrayLike) -> Doubles:
-        """Return the recalibrated log-probabilities, (N, K), of scores like the ones of the fit."""
+        """Return the recalibrated log-probabilities, (N, K), of scores prepared as in the fit."""
         table = self._taken(scores)
         recalibrated = np.empty(table.shape)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -475,7 +477,7 @@ class Estimator(ABC):
         return bool(self.parameters)
 
     def __sklearn_tags__(self) -> Any:
-        """Tell scikit-learn, which asks and therefore is loaded, that this is a classifier."""
+        """Tell scikit-learn, which is loaded if it asks, that this is a classifier."""
         utils: Any = sys.modules["sklearn.utils"]
         return utils.Tags(
             estimator_type="classifier",
@@ -485,7 +487,7 @@ class Estimator(ABC):
         )
 
     def get_params(self, deep: bool = False) -> dict[str, Any]:
-        """Return the settings: the keyword arguments that make the same calibrator, not fitted.
+        """Return the settings: the keyword arguments for the same calibrator, unfitted.
 
         Parameters
         ----------
@@ -535,7 +537,7 @@ def _shown_parameter(value: Parameter) -> str:
 
 
 def refuse_overflow(log_probs: Floats, method: str, name: str, start: int) -> None:
-    """Raise an InputError for a row that has become nan; the first row has number `start`."""
+    """Raise an InputError for a row that became nan; the first row has number `start`."""
     overflown = np.isnan(log_probs).any(axis=1)
     if overflown.any():
         raise InputError(
@@ -549,25 +551,25 @@ LARGEST = 1e100  # parameter: its products with scores stay finite
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class Calibrator(Estimator):
-    """A recalibration of (N, K) scores; each method is a subclass, its settings are dataclass fields.
+    """A recalibration of (N, K) scores; each method is a subclass with its settings as dataclass fields.
 
-    A subclass says how to `learn` and to `apply`. Scores are logits or log-probabilities there; a method that
+    A subclass defines `learn` and `apply`. Their scores are logits or log-probabilities; a method that
     a constant added to a row would change calls `log_softmax` on them first. ``cls(**settings)`` with
     `parameters` assigned is the fitted calibrator again, to the last bit.
 
     Attributes
     ----------
     gives : {"log-probs", "logits"}
-        What `rescore` returns; logits where these are had sooner.
+        What `rescore` returns; logits if they are faster to compute.
     """
 
     gives: ClassVar[Kind] = "log-probs"
 
     def order(self, classes: int) -> Order:
-        """Return what the fitted map does to the order of rows by their score, or of the classes of a row.
+        """Return the effect of the fitted map on the order of rows by score, or of the classes of a row.
 
         With two classes it is the order of the rows by the probability of the second one. With more it is the
-        order of the classes in a row, which only some methods keep for certain.
+        order of the classes in a row, which only some methods always keep.
         """
         if classes == 2:
             return order_of_rows(self.apply, self.breakpoints(), raw=self.takes_raw())
@@ -576,18 +578,18 @@ class Calibrator(Estimator):
         return TURNED if turns_classes(self.apply, classes) else Order("changed", OF_CLASSES)
 
     def breakpoints(self) -> Doubles:
-        """Return the probabilities of an event, (m,), at which a map of it may bend or jump."""
+        """Return the (m,) probabilities of an event at which a map may bend or jump."""
         return np.empty(0)
 
     def keeps_classes(self, classes: int) -> bool:
-        """Return whether the fitted map keeps the order of so many classes in every row."""
+        """Return whether the fitted map keeps the order of this many classes in every row."""
         return self.entry is not None and self.entry.keeps == ORDER
 
     def order_notes(self, classes: int) -> list[str]:
         """Return a sentence if the fitted map keeps less of an order than such maps may be expected to."""
         order = self.order(classes)
         keeps = self.entry.keeps if self.entry else ""
-        free = classes > 2 and not keeps.startswith(ORDER)  # as is said of all such maps
+        free = classes > 2 and not keeps.startswith(ORDER)  # as documented for all such maps
         return [] if order.kept == "kept" or (order.kept == "changed" and free) else [order.says]
 
     def rescore(self, scores: Array) -> Floats:
@@ -597,9 +599,9 @@ class Calibrator(Estimator):
     def leaving_out(
         self, scores: Array, labels: Labels, weights: Array | None, fold: Positions
     ) -> dict[int, Self]:
-        """Return fits to the rows outside each of the (N,) folds, as this one, fitted to all, tells them.
+        """Return fits to the rows outside each of the (N,) folds, derived from this fit to all rows.
 
-        They are what fits from nothing would be, up to their tolerance. By the number of the fold; missing
+        They equal fits from scratch, up to their tolerance. They come by the number of the fold; missing
         ones are fitted.
         """
         return {}
@@ -611,7 +613,7 @@ class Calibrator(Estimator):
                 raise ValueError(f"{name} is empty, or not finite and at most {LARGEST:g}")
 
     def fresh(self, parameters: Parameters | None = None) -> Self:
-        """Return another calibrator with the same settings, and with these parameters or not fitted."""
+        """Return another calibrator with the same settings, with these parameters or unfitted."""
         copy_ = type(self)(**self.get_params())
         copy_.parameters = dict(parameters or {})
         return copy_
@@ -630,12 +632,12 @@ class Calibrator(Estimator):
 
 
 def make(method: MethodExpression) -> Calibrator:
-    """Return the calibrator that an expression asks for, not fitted.
+    """Return the calibrator of an expression, unfitted.
 
     Raises
     ------
     UsageError
-        If the lens is not for that method.
+        If the method does not accept the lens.
     """
     settings = dict(method.arguments)
     if "calibrator" in settings:

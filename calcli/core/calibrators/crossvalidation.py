@@ -1,4 +1,4 @@
-"""Calibrators on rows they were not fitted to, and the choice among several calibrators."""
+"""Calibrators on rows to which they were not fitted, and the choice among several."""
 
 from __future__ import annotations
 
@@ -62,7 +62,8 @@ class LabeledScores:
         Parameters
         ----------
         calibrator
-            Its settings are used; fitted to all rows it may tell the others, else each starts from nothing.
+            Its settings are used; if fitted to all rows it may give the other fits, else each starts from
+            scratch.
         fold
             (N,) the fold of each row.
         watch
@@ -85,7 +86,7 @@ def with_left_out(
     workers: int = 1,
     watch: Callable[[], None] = lambda: None,
 ) -> tuple[Calibrator, dict[int, Calibrator]]:
-    """Return the fit to all rows, and that to the rows outside each fold, by its number.
+    """Return the fit to all rows, and the fits to the rows outside each fold, by its number.
 
     Parameters
     ----------
@@ -118,14 +119,14 @@ def with_left_out(
     fits: dict[int, Calibrator] = {}
     for number in numbers:
         fit = remaining[number]
-        if isinstance(fit, CalcliError):  # that of the first, as by one process
+        if isinstance(fit, CalcliError):  # the fault of the first fold, as in one process
             raise fit
         fits[number] = fit
     return fits.pop(WHOLE), fits
 
 
 def are_apart(calibrator: Calibrator) -> bool:
-    """Tell whether fits to the rows outside each fold are made without that to all rows."""
+    """Return whether fits to the rows outside each fold are made without the fit to all rows."""
     return type(calibrator).leaving_out is Calibrator.leaving_out
 
 
@@ -148,7 +149,7 @@ def _left_out(folded: _Folded, number: int) -> Calibrator | CalcliError:
 
 @dataclass(frozen=True)
 class Rescored(DerivedScores):
-    """What calibrators make of scores, block by block, in their precision.
+    """Scores after calibrators, block by block, in the precision of the scores.
 
     Attributes
     ----------
@@ -163,7 +164,7 @@ class Rescored(DerivedScores):
 
     @classmethod
     def by_one(cls, source: Scores, calibrator: Calibrator) -> Rescored:
-        """Return what one calibrator makes of all scores."""
+        """Return all scores after one calibrator."""
         return cls(source, {0: calibrator}, np.zeros(source.shape[0], np.intp))
 
     @property
@@ -186,7 +187,7 @@ class Rescored(DerivedScores):
 
 
 def applied(apply: Callable[[Array], Floats], scores: Floats) -> Floats:
-    """Return the log-probabilities, (N, K), that a calibrator makes, in the precision of the scores."""
+    """Return the log-probabilities, (N, K), of a calibrator, in the precision of the scores."""
     result = np.empty_like(scores)
     for rows in batches(len(scores), 8 * scores.shape[1], APPLIED_BYTES):
         result[rows] = apply(scores[rows])
@@ -250,7 +251,7 @@ def held_out_folds(
     Parameters
     ----------
     calibrator
-        Its settings are used; it is not fitted itself. Each fit starts from nothing and has seen no row of
+        Its settings are used; it is not fitted itself. Each fit starts from scratch and sees no row of
         its fold.
     rows
         All rows.
@@ -258,7 +259,7 @@ def held_out_folds(
         (N,) the fold of each row.
     fits
         Fits to similar rows, by fold, from which to start; the new ones take their place, and fits of other
-        folds serve where a fold has none. Each fit starts from nothing if None.
+        folds serve if a fold has none. Each fit starts from scratch if None.
     watch
         Called after each fit.
     among
@@ -290,7 +291,7 @@ class PairedDifference:
     mean
         Weighted mean; above 0 the first has more loss. inf if only the first has rows of infinite loss.
     standard_error
-        Of the mean; nan where it is infinite.
+        Of the mean; nan if it is infinite.
     """
 
     mean: float
@@ -298,11 +299,11 @@ class PairedDifference:
 
     @property
     def is_noise(self) -> bool:
-        """Whether the first is no worse than by one standard error."""
+        """Whether the first is worse by at most one standard error."""
         return bool(self.mean <= 0 or self.mean <= self.standard_error)
 
     def of_new_fits(self, folds: int) -> PairedDifference:
-        """Return it with the standard error for new rows and fits to others, where it is of so many folds.
+        """Return the difference with the standard error for new rows and new fits, given the number of folds.
 
         Fits to the rows outside each of V folds share most rows, and err alike: multiply the variance by 1 +
         V / (V - 1) (Nadeau & Bengio 2003, "Inference for the generalization error", Machine Learning 52).

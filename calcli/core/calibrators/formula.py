@@ -13,12 +13,12 @@ from calcli.core.language.errors import UsageError
 
 EXACT = 1e-9  # largest difference of logarithms by which a map is affine
 LARGEST = 300.0  # logarithm of odds that a formula reaches: exponentials of more overflow
-NARROWEST = 1e-9  # distance of knots, of a probability
+NARROWEST = 1e-9  # distance of knots, in probability
 MANY = 2  # numbers between two knots, at least, where another may be put between
 BESIDE = 1e-9  # of a probability: how near to a corner a step is looked for
 FEW = 4  # neighbouring numbers by which a step may be beside its corner
 HALVINGS = 40  # that leave no number between the two sides of a step
-LEAST = 1e-300  # probability that is not 0
+LEAST = 1e-300  # smallest positive probability
 MOST_KNOTS = 20_000
 FINE = np.concatenate([np.linspace(-30, 30, 4_001), np.linspace(-690, 690, 2_761)])  # log-odds, to compare
 
@@ -72,7 +72,7 @@ class LineMap:
 
 @dataclass(frozen=True)
 class Formula:
-    """A map, and the largest difference of its probabilities from the calibrator's, where looked."""
+    """A map, and the largest observed difference of its probabilities from the calibrator's."""
 
     map: AffineMap | LineMap
     error: float
@@ -192,9 +192,9 @@ def _lines(apply: Callable[[Doubles], Doubles], breakpoints: Doubles, tolerance:
         last = np.append(last, np.zeros(3 * int(far.sum()), np.bool_))[order]
     turning = _needed(knots, values, last, tolerance / 3)
     knots, values, last = knots[turning], values[turning], last[turning]
-    begins = np.append(~last[:-1], True)  # the line from the last knot before a step to the step is none
+    begins = np.append(~last[:-1], True)  # there is no line from the last knot before a step to the step
     slope = np.append(np.diff(values) / np.diff(knots), 0.0)
-    begins[0], slope[0] = True, 0.0  # that of 0 alone
+    begins[0], slope[0] = True, 0.0  # the line of 0 alone
     start, value, slope = knots[begins], values[begins], slope[begins]
     reached = value[:-1] + np.diff(start) * slope[:-1]
     turns = ~np.isclose(reached, value[1:], 0, EXACT) | ~np.isclose(slope[:-1], slope[1:], EXACT, EXACT)
@@ -203,7 +203,7 @@ def _lines(apply: Callable[[Doubles], Doubles], breakpoints: Doubles, tolerance:
 
 
 def _jumps(apply: Callable[[Doubles], Doubles], breakpoints: Doubles, least: float) -> Doubles:
-    """Return where a map of (n,) probabilities jumps by more than the least: the first number behind it."""
+    """Return where a map of (n,) probabilities jumps by more than the least: the number after the jump."""
     distance = np.maximum(BESIDE * np.minimum(breakpoints, 1 - breakpoints), FEW * np.spacing(breakpoints))
     low, high = breakpoints - distance, np.minimum(breakpoints + distance, 1.0)
     jumps = np.abs(apply(high) - apply(low)) > least

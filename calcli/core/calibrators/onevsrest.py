@@ -1,4 +1,4 @@
-"""Calibrators of the probability of one class, and how the others share the remainder."""
+"""Calibrators of the probability of one class, and the share of the others in the remainder."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from calcli.core.language.entries import arg
 from calcli.core.language.errors import InputError, UsageError
 
 HAIR = 1e-13  # by so much, relatively, a class exceeds the next one that it is level with
-TINIEST = -690.0  # logarithm of what, beside the largest, is next to nothing
+TINIEST = -690.0  # logarithm of a ratio to the largest that is negligible
 
 
 def rescaled(log_probs: Floats, members: Bools, before: Event, after: Event) -> Doubles:
-    """Give the members together the probability `after`, and the other classes the rest.
+    """Give the members the total probability `after`, and the other classes the rest.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ def limits_reached(log_probs: Floats, event: Event, ranks: Ranks) -> list[str]:
 
 
 def _limits(log_probs: Floats, event: Event, ranks: Ranks) -> tuple[Bools, Floats]:
-    """Return in which rows the event has a probability its classes cannot have, and the nearest they can.
+    """Return the rows with an impossible probability of the event, and the nearest possible probability.
 
     The r first classes have r / K at least. The class of rank r alone has at most the probability at which
     the classes before it are level with it, and the classes behind it keep their share of the remainder.
@@ -372,7 +372,7 @@ class OneDimensional(Calibrator):
         return self.keep_top and self._ranks(classes) is not None
 
     def remark(self, text: str) -> None:
-        """Note something about the map being fitted; equal remarks of several maps become one note."""
+        """Note something about the fit of a map; equal remarks of several maps become one note."""
         self.notes.append(text)
 
     def apply(self, scores: Array) -> Doubles:
@@ -450,7 +450,7 @@ class OneDimensional(Calibrator):
 
 
 def _view(lens: str) -> tuple[str, int]:
-    """Return the kind of a lens and its number, as of top-1; -1 without one."""
+    """Return the kind of a lens and its number, as in top-1; -1 without one."""
     kind, _, digits = lens.rpartition("-")
     number = number_in(digits)
     return (lens, -1) if number < 0 else (kind, number)

@@ -143,7 +143,7 @@ def pool_weights(log_probs: Sequence[Floats], labels: Labels, weights: Array | N
     Parameters
     ----------
     log_probs : sequence of J arrays (N, K)
-        What each member gives.
+        The log-probabilities of each member.
     labels : array (N,)
         The true classes.
     weights : array (N,), optional
@@ -177,7 +177,7 @@ def mixture_weights(likelihoods: Floats, weights: Floats) -> Doubles:
     Parameters
     ----------
     likelihoods : array (N, J)
-        What each member gives the label of each row, 0 to 1; no row has a mean below `LEAST`.
+        The probability of each row's label by each member, 0 to 1; no row has a mean below `LEAST`.
     weights : array (N,)
         Positive row weights that sum to 1.
 
@@ -227,7 +227,7 @@ def brier_weights(gram: Doubles, of_label: Doubles) -> Doubles:
     gram : array (J, J)
         Mean of the products of the members' probabilities, summed over the classes.
     of_label : array (J,)
-        Mean of what each gives the label.
+        Mean probability of the label by each member.
     """
     members = len(of_label)
     damped = gram + DAMPING * gram.trace() * np.eye(members)

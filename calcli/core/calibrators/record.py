@@ -1,4 +1,4 @@
-"""A fitted calibrator with what must be known to use it elsewhere: its classes, its input, its origin."""
+"""A fitted calibrator with the facts needed to use it elsewhere: its classes, its input, its origin."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from calcli.core.language.expressions import WRONG_RIGHT
 
 
 class FitRows(TypedDict):
-    """What must be known of the rows of a fit."""
+    """Facts about the rows of a fit."""
 
     kind: str
     percent: bool
@@ -27,7 +27,7 @@ class FitRows(TypedDict):
 
 
 class FitOrigin(FitRows):
-    """What `calcli fit` tells of a fit."""
+    """Facts about a fit from `calcli fit`."""
 
     path: str
     scores: str | None
@@ -49,7 +49,7 @@ class FitOrigin(FitRows):
 
 @dataclass(frozen=True)
 class CalibratorRecord:
-    """What a calibrator file holds.
+    """The content of a calibrator file.
 
     Attributes
     ----------
@@ -62,9 +62,9 @@ class CalibratorRecord:
     priors
         (K,) class frequencies of the rows it was fitted on; empty if not known.
     fitted_on
-        Where these came from and what the fit did: JSON values for the reader; `apply` uses the columns.
+        Origin of the rows and facts about the fit: JSON values for the reader; `apply` uses the columns.
     made
-        What it was made of, up to the classes or scores, for sentences on others.
+        Words for its origin, up to the classes or scores, for sentences on mismatches.
     """
 
     calibrator: Calibrator
@@ -80,7 +80,7 @@ class CalibratorRecord:
         return self.classes == WRONG_RIGHT
 
     def refuse_kind(self, kind: Kind, path: str) -> None:
-        """Raise `InputError` unless scores of that kind are what the calibrator takes."""
+        """Raise `InputError` unless the calibrator takes scores of this kind."""
         if self.raw and kind != "logits":
             raise InputError(
                 f"{path} has {kind}, but the calibrator was fitted on raw logits (--input raw), which cannot "
@@ -104,13 +104,13 @@ def recalibrate(record: CalibratorRecord, scores: Floats, kind: Kind, shift: Flo
     scores
         In the order of the record's classes.
     kind
-        What they are.
+        Their kind.
     shift
         (K,) logarithms of factors that multiply the probabilities, from `prior_shift`.
 
     Notes
     -----
-    Where scores are so large that the calibrator overflows, a row is nan.
+    If scores are so large that the calibrator overflows, the row is nan.
     """
     scores = _logs(scores, kind)
     with np.errstate(over="ignore", invalid="ignore"):

@@ -51,7 +51,7 @@ Score = Literal["log_loss", "brier"]
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class LinearSoftmax(Calibrator):
-    """What the linear calibrators share: one convex fit, and a safeguard where it has no finite optimum.
+    """The base of the linear calibrators: one convex fit, and a safeguard if it has no finite optimum.
 
     The optimum is at infinity when a class has no row, or when the map can separate the labels. Then, and
     only then, the parameters are drawn towards the identity by a ridge with the weight of one row,
@@ -122,7 +122,7 @@ class LinearSoftmax(Calibrator):
 def fit_or_guard(
     objective: SoftmaxLoss, theta: Vector, identity: Vector, tolerance: float
 ) -> tuple[Minimum, list[str]]:
-    """Minimize from `theta`; where there is no finite optimum, draw towards the identity, and say why."""
+    """Minimize from `theta`; without a finite optimum, draw towards the identity and say why."""
     rows = objective.rows
     absent = rows.absent_classes()
     reason = ""
@@ -238,7 +238,7 @@ class DPAffine(LinearSoftmax):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class _FeatureSoftmax(LinearSoftmax):
-    """What vector and matrix scaling share: log-probabilities as features, or raw logits if asked for."""
+    """The base of vector and matrix scaling: features are log-probabilities, or raw logits on request."""
 
     input: Input = arg(FITTED_TO, default="log-probs")
     score: Score = arg(MINIMIZED, default="log_loss")

@@ -105,7 +105,7 @@ class Spline(OneDimensional):
         cumulative = np.cumsum(weights, dtype=np.float64)[problem.is_run_end]
         share = np.append(0, cumulative / cumulative[-1])
         gap = np.append(0, problem.cumulative_gap())
-        grows = np.diff(share) > 0  # not by rows whose weight is nothing beside that of all
+        grows = np.diff(share) > 0  # not by rows of negligible weight
         grid = np.linspace(0, 1, GRID + 1)
         chosen = np.append(True, grows)
         start = scores[grows] if self.target == "difference" else np.zeros(grows.sum())
@@ -155,7 +155,7 @@ def _least_squares(knots: tuple[float, ...], runout: Runout) -> Doubles:
 
 
 def even_knots(number: int) -> tuple[float, ...]:
-    """Return so many knots, evenly spaced from 0 to 1."""
+    """Return a number of knots, evenly spaced from 0 to 1."""
     return tuple(np.linspace(0, 1, number).tolist())
 
 

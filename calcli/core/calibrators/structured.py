@@ -64,7 +64,7 @@ def _complement(log_probs: Floats) -> Floats:
 
 
 def rises(slopes: Doubles, classes: int) -> bool:
-    """Return whether the map with both bends keeps the order of probabilities, wherever they are."""
+    """Return whether the map with both bends keeps the order of any probabilities."""
     p = np.concatenate([np.geomspace(1e-12, 0.5, MAP_POINTS), 1 - np.geomspace(1e-12, 0.5, MAP_POINTS)])
     terms = [1 / p, *([1 / (1 - p)] if classes > 2 else []), 1 / (p + SOFTENING)]
     return bool((slopes @ np.array(terms) > 0).all())
@@ -81,7 +81,7 @@ WIDEST = 128  # the same, fitted for each of the penalties tried
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class Structured(Calibrator):
-    """What the structured calibrators share: features of log-probabilities, one penalized convex fit.
+    """The base of the structured calibrators: features of log-probabilities, one penalized convex fit.
 
     The features are functions of the probabilities p from temperature scaling or a DP affine map, with its
     alpha learned first; `stand_in_below` says what stands for the logarithm of 0.
@@ -114,7 +114,7 @@ class Structured(Calibrator):
         return float(parameters["alpha"]), np.asarray(parameters["beta"])
 
     def _intercept(self, rows: TrainingRows, alpha: float, beta: Doubles) -> Doubles:
-        """Return to where intercepts are drawn, from alpha and the intercepts with which they start."""
+        """Return the target of the intercepts, from alpha and the intercepts at the start."""
         return np.zeros_like(beta)
 
     def learn(self, scores: Array, labels: Labels, weights: Array | None, start: Parameters | None) -> None:
@@ -197,7 +197,7 @@ def _temperature(rows: TrainingRows, start: Parameters | None, rough: bool) -> F
 
 
 def beyond_chance(rows: TrainingRows, alpha: float, beta: Doubles) -> float:
-    """Return the share of the intercepts of a DP affine map that is more than chance.
+    """Return the share of the intercepts of a DP affine map beyond chance.
 
     Their square in units of their errors, the weight of the rows times the mean variance of an intercept
     under the probabilities of a row, is K - 1 on average where every intercept is 0 (after James & Stein

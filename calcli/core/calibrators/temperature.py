@@ -24,7 +24,7 @@ Score = Literal["log_loss", "brier"]
 
 
 class _Positive(Calibrator):
-    """What the calibrators with a temperature share: it is above 0."""
+    """The base of calibrators with a temperature, which is above 0."""
 
     def check(self) -> None:
         """Raise `ValueError` unless the parameters are such as a fit gives."""

@@ -106,7 +106,7 @@ def _right(log_probs: Doubles) -> Event:
     return Event(right, lambda: wrong)
 
 
-HAIR = 1e-12  # by so much, relatively, a class that must stay on top exceeds those it is pooled with
+HAIR = 1e-12  # relative excess of a class that must stay on top over the classes pooled with it
 FALLBACK = "others"
 
 AnyCalibrator = TypeVar("AnyCalibrator", bound=Calibrator)
@@ -264,7 +264,7 @@ def keep_top(probs: Doubles, top: Positions) -> Doubles:
 
 
 def top1_changes(before: Array, after: Array) -> tuple[int, int]:
-    """Return in how many rows the predicted class changed, and in how many a tie for it came up.
+    """Return the numbers of rows with a changed predicted class, and with a new tie for it.
 
     Parameters
     ----------
@@ -280,7 +280,7 @@ def top1_changes(before: Array, after: Array) -> tuple[int, int]:
 
 
 def _by_calibrator(parameters: Parameters) -> dict[str, dict[str, Parameter]]:
-    """Take parameters named `which.name` apart."""
+    """Split parameters by the prefix of `which.name`."""
     parameterses: dict[str, dict[str, Parameter]] = {}
     for name, value in parameters.items():
         which, _, key = name.partition(".")

@@ -1,1 +1,1 @@
-"""Systems beside each other: paired differences, evidence, policies."""
+"""Comparing systems: pairing, differences, evidence, policies, monitoring."""

@@ -1,4 +1,4 @@
-"""Checking: the rules of a policy judged on a candidate, and the baseline that it is compared with."""
+"""Checking: judging the rules of a policy on a candidate, alone or against a baseline."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class StoredValue:
 
 @dataclass(frozen=True)
 class StoredReport:
-    """A report as baseline: values without the rows behind them, which leaves nothing to pair.
+    """A report as baseline: values without rows, which cannot be paired.
 
     Attributes
     ----------
@@ -65,9 +65,9 @@ class StoredReport:
     metrics
         By slice ("" for all rows) and metric expression.
     settings
-        What it was made with, as JSON has it.
+        Its settings, as JSON values.
     weighted
-        Whether its rows had weights; None if it does not say.
+        Whether its rows had weights; None if unknown.
     """
 
     path: str
@@ -79,22 +79,22 @@ class StoredReport:
 
 @dataclass(frozen=True)
 class Baseline:
-    """What a candidate is compared with.
+    """The baseline of a candidate.
 
     Attributes
     ----------
     reference
         Predictions, or a report on them.
     candidate
-        The candidate; if paired, the rows that the reference has too, in its order.
+        The candidate; if paired, its rows that the reference has too, in the order of the reference.
     paired
         Whether row i is the same case in both.
     unlike
-        Why states are not paired, if they were to be.
+        Why states are not paired, although pairing was requested.
     unmatched
-        Rows of reference and candidate that the other one does not have; they were left out.
+        Rows of the reference and of the candidate that the other lacks; they were left out.
     tost
-        Whether 1 - level, and not half of it, proves a candidate to be within the margin.
+        Whether 1 - level, instead of half of it, is the error of a proof within the margin.
     """
 
     reference: Predictions | StoredReport
@@ -139,12 +139,12 @@ class Against:
     pairing: PairSettings
 
     def baseline(self, predictions: Predictions, policy: Policy) -> Baseline:
-        """Return the baseline for some predictions, their rows paired if they may be.
+        """Return the baseline for predictions, with rows paired if possible.
 
         Raises
         ------
         InputError
-            If classes or rows differ and that is not allowed, or a report was made with other settings.
+            If classes or rows differ although they must not, or a report was made with other settings.
         UsageError
             If the key is not a column.
         """
@@ -178,13 +178,13 @@ def unlike_setting(stored: Mapping[str, Any], classes: tuple[str, ...], policy: 
     Parameters
     ----------
     stored
-        Settings of the report, as JSON has them; missing ones have their usual values.
+        Settings of the report, as JSON values; missing settings have their defaults.
     classes
         The classes of the report.
     policy
-        Only what its rules on a baseline depend on is compared.
+        Only settings that affect its rules on a baseline are compared.
     path
-        The report, for the sentence.
+        The path of the report, for the sentence.
     """
     metrics = [rule.metric for rule in policy.rules if isinstance(rule.condition, NoWorse)]
     if not metrics:
@@ -234,7 +234,7 @@ def _same_priors(then: Any, now: Any, classes: tuple[str, ...]) -> bool:
         return bool(then == now)
     try:
         return bool(np.allclose(_priors(then).of(classes), _priors(now).of(classes), rtol=0, atol=1e-9))
-    except UsageError:  # one of them is for other classes
+    except UsageError:  # one of these is for other classes
         return False
 
 
@@ -247,20 +247,20 @@ UNUSED = (
     "max_decrease, as calcli check --init FILE --baseline BASELINE writes them"
 )
 WORDS = {"passed": "holds", "broken": "is broken", "undecided": "is undecided"}
-PROMISED = {  # the rate that a threshold limits, and its errors, by what is promised of a class
+PROMISED = {  # the rate that a threshold limits, and the name of its errors, by promised measure
     "": ("error rate of answers", "answers are wrong"),
     "precision": ("share of false alerts", "alerts are false"),
     "recall": ("share of the class that is missed", "rows of the class are below the threshold"),
     "alerts": ("share of alerts", "rows are at or above the threshold"),
 }
-FEWEST_ROWS = 50  # of a slice, for a rule on a metric without intervals
+FEWEST_ROWS = 50  # fewest rows of a slice, for a rule on a metric without intervals
 
 
 def check(predictions: Predictions, policy: Policy, baseline: Baseline | None = None) -> Checked:
     """Judge every rule of a policy.
 
     Rules against a baseline are tested together with Holm's correction. A limit of a calibration error is
-    broken only if the error is also larger than calibrated probabilities would show.
+    broken only if the error is also larger than under perfect calibration, beyond chance.
 
     Parameters
     ----------
@@ -269,7 +269,7 @@ def check(predictions: Predictions, policy: Policy, baseline: Baseline | None = 
     policy
         The rules.
     baseline
-        Needed for rules that name no limit of their own.
+        Needed for rules without a limit.
     """
     cluster = clusters_of(predictions, policy.settings.cluster)
     policy = replace(policy, settings=replace(policy.settings, cluster=cluster))
@@ -311,7 +311,7 @@ def check(predictions: Predictions, policy: Policy, baseline: Baseline | None = 
 
 
 def _counted(predictions: Predictions, baseline: Baseline | None) -> tuple[Predictions, Baseline | None]:
-    """Return the rows of a weight above 0 of predictions, and of what they are compared with."""
+    """Return the rows with a weight above 0 of predictions and of their baseline."""
     with_weight = counted(predictions)
     if baseline is None:
         return with_weight, None
@@ -331,7 +331,7 @@ def _judged(
     settings: Settings,
     baseline: Baseline | None,
 ) -> dict[int, Outcome]:
-    """Judge the rules for one slice; if they cannot be judged together, each by itself."""
+    """Judge the rules for one slice, together if possible, else one by one."""
     try:
         judge = _Judge(predictions, part, list(rules.values()), settings, baseline)
     except CalcliError as fault:
@@ -345,7 +345,7 @@ def _judged(
 
 
 def _of_segments(predictions: Predictions, rule: Rule, settings: Settings) -> Outcome:
-    """Judge the gap of every segment, by the nearer end of its interval."""
+    """Judge the gap of every segment by the nearer end of its interval."""
     assert isinstance(rule.condition, Bound)
     limit, usual = rule.condition.limit, SegmentSettings()
     search_settings = replace(
@@ -372,7 +372,7 @@ def _of_segments(predictions: Predictions, rule: Rule, settings: Settings) -> Ou
 
 
 def _settings(policy: Policy, tests: int) -> Settings:
-    """Return settings with draws enough for the strictest of Holm's levels."""
+    """Return settings with enough draws for the strictest of Holm's levels."""
     settings = policy.settings
     needed = math.ceil(SHARPNESS * tests / _one_sided(settings.level))
     return replace(
@@ -383,7 +383,7 @@ def _settings(policy: Policy, tests: int) -> Settings:
 
 
 def _one_sided(level: float) -> float:
-    """Return the p-value that proves: an interval of that level leaves as much on each side."""
+    """Return the p-value needed for a proof: the share that an interval leaves on each side."""
     return (1 - level) / 2
 
 
@@ -410,7 +410,7 @@ class _Judge:
             members = _members(sides, part, paired=baseline.paired)
             self._systems = measured_systems(members, settings, baseline.paired, candidate=len(members) - 1)
         compared = self._systems[-1].evaluation if self._systems else None
-        # limits are for all rows of the candidate, of which perhaps not all are compared
+        # limits apply to all rows of the candidate, even if not all rows are compared
         fewer = baseline is not None and baseline.candidate.scores is not predictions.scores
         if compared is None or (fewer and any(isinstance(rule.condition, Bound) for rule in rules)):
             (rows,) = _members([predictions], part)
@@ -420,7 +420,7 @@ class _Judge:
         self._alone, self._compared = alone, alone if compared is None else compared
 
     def outcome(self, rule: Rule) -> Outcome:
-        """Judge one rule; one against a baseline has the p-value of being worse, to be corrected."""
+        """Judge one rule; a rule against a baseline gets an uncorrected p-value of being worse."""
         evaluation = self._alone if isinstance(rule.condition, Bound) else self._compared
         estimate = evaluation.estimates[str(rule.metric)]
         outcome = self._outcome(rule, estimate, evaluation.predictions.n_rows)
@@ -462,7 +462,7 @@ class _Judge:
         return replace(outcome, reason=beyond + within * (status == "undecided"))
 
     def _beside_null(self, outcome: Outcome, estimate: Estimate, beyond: str) -> Outcome:
-        """Break a rule on a calibration error only if calibrated probabilities would not show as much."""
+        """Break a rule on a calibration error only if it exceeds chance under calibration."""
         null = estimate.if_calibrated
         if null is None:
             return replace(outcome, status="not judged", reason=f"{beyond}, but {self._no_null()}")
@@ -518,7 +518,7 @@ class _Judge:
         return replace(outcome, status="passed", reason=reason, p_value=good)
 
     def _against(self, metric: Measure) -> tuple[float, float, Evidence]:
-        """Return the values of baseline and candidate, and the evidence on their difference.
+        """Return the values of the baseline and the candidate, and the evidence on their difference.
 
         Raises
         ------
@@ -550,7 +550,7 @@ class _Judge:
 
 
 def _too_few(rule: Rule, estimate: Estimate, rows: int) -> str:
-    """Return why the rows are too few to judge a rule; "" if they are not."""
+    """Return why there are too few rows to judge a rule; "" if there are enough."""
     if rule.min_rows is not None:
         few = f"{rows:,} rows are fewer than the {rule.min_rows:,} that the rule asks for"
         return few if rows < rule.min_rows else ""
@@ -564,12 +564,12 @@ def _too_few(rule: Rule, estimate: Estimate, rows: int) -> str:
 
 
 def _members(systems: Sequence[Predictions], part: str, *, paired: bool = False) -> Sequence[Predictions]:
-    """Return systems, or one slice of each; paired rows by the candidate's column."""
+    """Return the systems, or one slice of each; paired rows are sliced by the candidate's column."""
     return slice_of(systems, part, paired=paired) if part else systems
 
 
 def _apart(worse: float) -> str:
-    """Say how far a value is from another one; undefined where both are infinite."""
+    """Return the distance of two values in words; undefined if both are infinite."""
     if not worse:
         return "equal to"
     if math.isnan(worse):
@@ -578,13 +578,13 @@ def _apart(worse: float) -> str:
 
 
 def _variance(interval: Interval) -> float:
-    """Return the variance that a normal interval would have come from."""
+    """Return the variance behind a normal interval."""
     half = (interval.high - interval.low) / 2
     return float((half / NORMAL.inv_cdf((1 + interval.level) / 2)) ** 2)
 
 
 def _corrected(tested: Mapping[int, Outcome], alpha: float) -> dict[int, Outcome]:
-    """Break the rules that Holm's correction leaves proven; of the others say what would decide them."""
+    """Break the rules that stay proven under Holm's correction; say what would decide the others."""
     unproven = {n: outcome for n, outcome in tested.items() if outcome.status == "undecided"}
     good_enough = [1.0] * (len(tested) - len(unproven))  # proven to be good enough
     adjusted = holm([*(outcome.p_value for outcome in unproven.values()), *good_enough]).tolist()
@@ -607,7 +607,7 @@ def _within(margin: Margin) -> str:
 
 
 def _decided_by(power: Power | None, margin: float) -> str:
-    """Say which difference so many rows tell, and how many more a margin needs."""
+    """Say which difference the rows can detect, and how many rows a margin needs."""
     if power is None:
         return ""
     needed = power.not_worse(margin) if margin else 0
@@ -629,14 +629,14 @@ def promise_of(threshold: Threshold, undecided: Undecided | None = None) -> Poli
 
 
 def check_promise(threshold: Threshold, policy: Policy, predictions: Predictions) -> Checked:
-    """Judge the promises of a threshold, rules of `promise_of`, by the exact interval of the error rate.
+    """Judge the promises of a threshold, as rules of `promise_of`, by the exact interval of the error rate.
 
     Raises
     ------
     InputError
-        If predictions are not such as it was made of, or have a slice that it does not know.
+        If predictions do not fit the threshold, or have a slice that it does not know.
     UsageError
-        If they have weights, or are a state.
+        If the predictions have weights, or are a state.
     """
     predictions.require_named_class()
     path = predictions.provenance.path

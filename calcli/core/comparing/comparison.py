@@ -1,4 +1,4 @@
-"""Comparison: differences of systems on the same rows, and the choice of one of a series by a criterion."""
+"""Comparison: differences of systems on the same rows, and choosing one of a series by a criterion."""
 
 from __future__ import annotations
 
@@ -50,16 +50,16 @@ from calcli.core.language.version import __version__
 
 @dataclass(frozen=True)
 class Choice:
-    """What one criterion chose.
+    """The choice by one criterion.
 
     Attributes
     ----------
     criterion
-        The metric with the best value.
+        The metric that chooses.
     number
-        The sample size of the file.
+        The number of the chosen file.
     chosen, reported
-        Estimates on the set of the choice and on the other one, by canonical expression.
+        Estimates on the set of the choice and on the other set, by canonical expression.
     """
 
     criterion: Measure
@@ -84,7 +84,7 @@ def best_of(value: Sequence[float] | Doubles, metric: Measure) -> int:
 
 
 def why_none_is_best(values: Sequence[float], metric: Measure) -> str:
-    """Return why none of some systems is the best: no value of the metric is finite; "" if one is."""
+    """Return why no system is the best: no value of the metric is finite; "" if there is a best."""
     if np.isfinite(values).any():
         return ""
     faults = {"undefined": np.isnan(values).any(), "infinite": np.isinf(values).any()}
@@ -93,7 +93,7 @@ def why_none_is_best(values: Sequence[float], metric: Measure) -> str:
 
 
 def relative_change(before: float, second: float) -> float:
-    """Return by what share of the first of two values the second is greater; nan where there is none."""
+    """Return the difference of two values as a share of the first; nan if it has none."""
     return (second - before) / abs(before) if before and math.isfinite(before) else math.nan
 
 
@@ -127,14 +127,14 @@ def _numbered(paths: Sequence[str]) -> dict[int, str]:
 
 
 def numbers_in_names(paths: Sequence[str]) -> list[int] | None:
-    """Return the number of each file in a series, such as its epoch; None where a name has no number.
+    """Return the number of each file in a series, such as its epoch; None if a name has no number.
 
-    Of several numbers in a name it is the last in which the files differ.
+    If a name has several numbers, the last number that differs between files counts.
 
     Raises
     ------
     UsageError
-        If two files have the same one.
+        If two files have the same number.
     """
     digits = [re.findall("[0-9]+", os.path.basename(path).partition(".")[0]) for path in paths]
     if not all(digits):
@@ -155,7 +155,7 @@ def numbers_in_names(paths: Sequence[str]) -> list[int] | None:
 
 
 def by_folder(paths: Sequence[str]) -> dict[str, list[int]]:
-    """Return which files lie in each folder, by what tells the folders apart."""
+    """Return the files of each folder, by what distinguishes the folders."""
     folders = [os.path.dirname(os.path.abspath(path)) for path in paths]
     shared = os.path.commonpath([os.path.dirname(folder) for folder in folders])
     systems: dict[str, list[int]] = {}
@@ -176,7 +176,7 @@ def measured_systems(
     Parameters
     ----------
     predictions
-        Of each system; paired ones have the same cases in the same order.
+        Predictions of each system; paired systems have the same cases in the same order.
     settings
         Metrics, draws of outcomes, seed, and the column of dependent rows (`cluster`), for paired systems the
         column of the baseline.
@@ -185,7 +185,7 @@ def measured_systems(
     watch
         Called with the number of rows measured, of one system after the other.
     candidate
-        Number of a system that gets intervals and tests of its own, while the others have values alone; None
+        Number of the system that gets intervals and tests, while the others get values alone; None
         for tests of all systems, and no intervals.
     """
     metrics = parse_metrics(settings.metrics, settings.defaults)
@@ -207,10 +207,10 @@ def measured_systems(
 
 
 def evidence(metric: Measure, pair: Pair) -> Evidence:
-    """Return what the data say about the difference of two systems on a metric.
+    """Return the evidence on the difference of two systems in a metric.
 
-    It rests on what each unit brings to both values. Without that, as for calibration errors, which are
-    biased upward near zero, or where too few units carry the difference, nothing is tested.
+    It rests on the influences of units on both values. Without influences, as for calibration errors, which
+    are biased upward near zero, or where too few units carry the difference, nothing is tested.
     """
     pair, target = pair.telling(metric), metric.entry.target
     before, second = (system.influences.get(str(metric)) for system in (pair.baseline, pair.candidate))
@@ -230,13 +230,13 @@ def evidence(metric: Measure, pair: Pair) -> Evidence:
 
 
 def _is_noise(difference: Influences, before: Influences, second: Influences) -> bool:
-    """Tell whether two systems differ by rounding errors alone, in what every unit brings."""
+    """Return whether the influences of all units differ by rounding errors alone."""
     size = max(abs(values.value) + float(np.abs(values.of_units).sum()) for values in (before, second))
     return abs(difference.value) + float(np.abs(difference.of_units).sum()) <= NOISE * size
 
 
 def influences(measured: Measurements, metrics: Sequence[Measure]) -> Mapping[str, Influences]:
-    """Return the contributions of units to the metrics with intervals, unless their rows are gone."""
+    """Return the influences of units on the metrics with intervals, if their rows were kept."""
     every = {
         str(metric): metric.influences(measured) for metric in metrics if str(metric) not in measured.left
     }
@@ -244,7 +244,7 @@ def influences(measured: Measurements, metrics: Sequence[Measure]) -> Mapping[st
 
 
 def _with_samples(systems: Sequence[System], settings: Settings, metrics: Sequence[Measure]) -> list[System]:
-    """Return systems with samples of their rows, where these tell some of the metrics."""
+    """Return systems with samples of their rows, if some metrics come from samples."""
     names = tuple(c.text for c in metrics if any(str(c) in system.measured.left for system in systems))
     samples = [system.measured.sample if names else None for system in systems]
     rows = [
@@ -260,7 +260,7 @@ def _with_samples(systems: Sequence[System], settings: Settings, metrics: Sequen
 
 
 def _with_clusters(systems: Sequence[Predictions], name: str | None) -> Sequence[Predictions]:
-    """Give all systems the baseline's column of clusters: their rows are the same cases."""
+    """Give all systems the baseline's column of clusters, since their rows are the same cases."""
     if name is None:
         return systems
     column = systems[0].column(name)
@@ -271,13 +271,13 @@ def _counting_on(watch: Watch | None, read: int) -> Watch | None:
     return None if watch is None else lambda rows: watch(read + rows)
 
 
-NOISE = 1e-11  # relative to the values: what differs by less is equal
+NOISE = 1e-11  # relative to the values: smaller differences count as 0
 Verdict = Literal["better", "worse", "different", "equal", "equivalent", "undecided", "untested"]
 
 
 @dataclass(frozen=True, repr=False)
 class Difference:
-    """How a metric differs between a baseline and a candidate.
+    """The difference of a metric between a baseline and a candidate.
 
     Attributes
     ----------
@@ -286,16 +286,16 @@ class Difference:
     baseline, candidate
         Their values.
     interval
-        For candidate - baseline, at once with the intervals of the other systems; None for calibration
+        For candidate - baseline, simultaneous with the intervals of the other systems; None for calibration
         errors, which are biased upward near zero.
     no_interval
-        Why there is none, of metrics that may have one.
+        Why there is none, for metrics that may have one.
     p_value
         Two-sided, of no difference; nan without a test.
     corrected_p
         The same corrected for the number of systems (max-T), and of slices (Holm).
     p_over_metrics
-        The same corrected for all systems and all metrics shown, on all rows.
+        The same corrected for all systems and all shown metrics, on all rows.
     margin
         The largest difference that does not matter; 0 if none was given.
     within_margin
@@ -305,11 +305,11 @@ class Difference:
     signature
         Everything the difference depends on, in one line.
     rows
-        How many rows of each system the values come from, where these are samples.
+        Number of rows of each system behind the values, if these are samples.
     power
-        What differences so many rows tell; None without an interval.
+        Which differences the rows can detect; None without an interval.
     change
-        The difference, if few labels and a proxy estimate it row by row; else None.
+        The difference from few labels and a proxy, estimated row by row; else None.
     """
 
     metric: Measure
@@ -338,7 +338,7 @@ class Difference:
 
     @property
     def relative(self) -> float:
-        """The difference as a share of the baseline; nan where there is none."""
+        """The difference as a share of the baseline; nan if undefined."""
         return relative_change(self.baseline, self.candidate)
 
 
@@ -353,7 +353,7 @@ class Ranked:
     to_best
         Its difference to the best system, corrected for the number of systems; None for the best.
     among_best
-        Whether it is the best, or cannot be told from it; never where the metric is undefined.
+        Whether it is the best, or not significantly worse; False if the metric is undefined.
     """
 
     system: int
@@ -363,14 +363,14 @@ class Ranked:
 
 @dataclass(frozen=True)
 class Flips:
-    """Questions that one system of a pair gets right, or more often right, than the other.
+    """Questions that one system of a pair gets right, or right more often, than the other.
 
     Attributes
     ----------
     worse, better
-        Names of the rows: values of the column that tells them apart, or numbers.
+        Names of the rows: values of the identifying column, or numbers.
     same
-        How many others there are.
+        Number of all other questions.
     columns, values
         Columns to show, and their values of each row that differs, by its name.
     """
@@ -391,7 +391,7 @@ class Comparison:
     part
         The slice; None for all rows.
     summaries
-        One a system, the baseline first.
+        One per system, the baseline first.
     differences
         Of each candidate to the baseline, by metric expression.
     ranking
@@ -399,12 +399,12 @@ class Comparison:
     ranked_by
         The metric of the ranking.
     accuracy_cost
-        Accuracy of the best system minus the accuracy of the most accurate one; None where accuracy was not
+        Accuracy of the best system minus the highest accuracy; None if accuracy was not
         computed.
     most_accurate
         The number of that system.
     flips
-        Of each candidate against the baseline, where both are paired and rows are right or wrong; else none.
+        For each candidate against the baseline, if they are paired and rows are right or wrong; else none.
     """
 
     part: Slice | None
@@ -419,7 +419,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Plan:
-    """How systems are compared.
+    """How to compare systems.
 
     Attributes
     ----------
@@ -430,11 +430,11 @@ class Plan:
     ranked_by
         Metric expression of the ranking.
     by
-        Column with values to compare one by one as well.
+        Column; systems are also compared on the rows of each value.
     tost
-        Whether 1 - level, and not half of it, proves a difference to be within the margin on each side.
+        Whether 1 - level, instead of half of it, is the error of a proof on each side of the margin.
     show
-        Columns to show of questions that flipped.
+        Columns to show for questions that flipped.
     """
 
     paired: bool = True
@@ -455,7 +455,7 @@ def compare(
     systems
         The baseline first; paired ones have the same cases in the same order.
     settings
-        Metrics, level, draws of outcomes and seed; the default metrics if it names none.
+        Metrics, level, draws of outcomes and seed; without metrics the default ones.
     plan
         How to compare.
     watch
@@ -464,7 +464,7 @@ def compare(
     Raises
     ------
     UsageError
-        If a metric is unknown, or the ranking's has no direction.
+        If a metric is unknown, or the metric of the ranking has no direction.
     """
     settings = replace(settings, cluster=clusters_of(systems[0], settings.cluster))
     if not systems[0].has_probabilities and plan.ranked_by == Plan.ranked_by:
@@ -479,7 +479,7 @@ def compare(
     systems = [counted(system) for system in systems]
     for system in systems:
         require_folds(system, settings.fold_column)
-    many = any(is_sampled(system, settings) for system in systems)  # labels drawn for all rows take hours
+    many = any(is_sampled(system, settings) for system in systems)  # drawing labels for all rows takes hours
     settings = replace(settings, test=settings.draws_outcomes and not many)
     slices: list[tuple[Slice | None, Sequence[Predictions]]] = [(None, systems)]
     if plan.by is not None:
@@ -511,13 +511,13 @@ def parse_margins(texts: Sequence[str]) -> dict[str, Margin]:
                 f"{text!r} is not a margin; expected a metric and a number or a percentage above 0, as in "
                 "'log_loss=0.01' or 'log_loss=1%'"
             )
-        parse_metric(metric)  # refuses what is unknown
+        parse_metric(metric)  # raises an error for unknown metrics
         margins[metric] = margin
     return margins
 
 
 def compared_metrics(baseline: Predictions, settings: Settings, plan: Plan) -> tuple[str, ...]:
-    """Return the metrics of a comparison: the named or the default ones, and what else the plan names."""
+    """Return the metrics of a comparison: the named or default ones, and others that the plan names."""
     metrics = settings.metrics or usually_compared(baseline, settings.costs)
     return tuple(dict.fromkeys([*metrics, *(plan.margins or {}), plan.ranked_by]))
 
@@ -537,20 +537,20 @@ def usually_compared(predictions: Predictions, costs: Sequence[Costs] = ()) -> l
     return [*names, "mean_gap", "ece", "ks", *["cw_ece"] * class_wise]
 
 
-RANKED_LIMIT = 10_000_000  # scores up to which every class is put in order for the AUROC
-MOST_CLASSES = 20  # of which class-wise errors are compared unasked
+RANKED_LIMIT = 10_000_000  # scores up to which every class is sorted for the AUROC
+MOST_CLASSES = 20  # classes up to which class-wise errors are compared by default
 
 
 def _difference(
     metric: Measure, pair: Pair, limit: Margin, correction: Simultaneous, tost: bool
 ) -> Difference:
-    """Return a difference with its interval, p-value and verdict, and what so many rows tell."""
+    """Return a difference with its interval, p-value, verdict and power."""
     sides, settings = (pair.baseline, pair.candidate), pair.settings
     baseline, candidate = (side.value(metric) for side in sides)
     every, rows = (side.predictions.n_rows for side in sides), tuple(side.rows(metric) for side in sides)
     sampled = () if rows == tuple(every) else rows
     found_evidence: Evidence = Untested()
-    if not math.isnan(candidate - baseline):  # as where both are infinite
+    if not math.isnan(candidate - baseline):  # for example both are infinite
         found_evidence = evidence(metric, pair)
     pointwise = correction.pointwise(settings.level)
     interval = found_evidence.interval(pointwise)
@@ -599,7 +599,7 @@ def _verdict(difference: Difference, level: float) -> Verdict:
 
 
 def _told(entry: Metric, worse: float) -> Verdict:
-    """Return what a proven difference is, by how much greater the cost is."""
+    """Return the verdict of a proven difference, by the increase of the cost."""
     if entry.direction == "none":
         return "different"
     return "worse" if worse > 0 else "better"
@@ -622,7 +622,7 @@ def _compared(systems: Sequence[System], part: Slice | None, settings: Settings,
     def corrected(metric: Measure, pairs: Sequence[tuple[int, int]]) -> Simultaneous:
         return _simultaneous(systems, [(metric, *pair) for pair in pairs], plan.paired, settings.seed)
 
-    # the best of some systems may be any of them, so that every pair of them is tested
+    # any system may be the best, hence every pair is tested
     of_ranking = corrected(ranked_by, every)
     tables: list[dict[str, Difference]] = [{} for _ in against_first]
     for metric in metrics:
@@ -654,7 +654,7 @@ def _compared(systems: Sequence[System], part: Slice | None, settings: Settings,
 def _simultaneous(
     systems: Sequence[System], tests: Sequence[tuple[Measure, int, int]], paired: bool, seed: int
 ) -> Simultaneous:
-    """Return the correction of tests, each of a metric of two systems, by what each unit brings to all."""
+    """Return the correction of tests, each of a metric of two systems, from the influences of units."""
     influence_values: dict[tuple[str, int], Influences] = {}
     for metric, *pair in tests:
         for number in pair:
@@ -675,7 +675,7 @@ def _simultaneous(
 
 
 def _flips(baseline: System, candidate: System, show: tuple[str, ...]) -> Flips | None:
-    """Return which questions differ between two systems; None where probabilities are of classes."""
+    """Return which questions differ between two systems; None for probabilities of classes."""
     sides, rows = (baseline, candidate), baseline.predictions
     of_classes = rows.has_probabilities and not rows.of_answers
     if of_classes or not all("hit" in side.measured.columns for side in sides):
@@ -697,9 +697,9 @@ def _flips(baseline: System, candidate: System, show: tuple[str, ...]) -> Flips 
 def _ranked(
     metric: Measure, values: Sequence[float], between: Callable[[int, int], Difference]
 ) -> list[Ranked]:
-    """Rank systems by the values of a metric, with the set that cannot be told from the best.
+    """Rank systems by a metric, with the set of systems not significantly worse than the best.
 
-    The best is the one with the best value; undefined values come last.
+    The best system has the best value; undefined values come last.
     """
     costs = np.array([metric.entry.cost(value) for value in values])
     best, *behind = np.argsort(costs, kind="stable").tolist()
@@ -711,7 +711,7 @@ def _ranked(
 
 
 def _corrected(comparisons: Sequence[Comparison], level: float) -> list[Comparison]:
-    """Correct each metric of each candidate for the number of slices it was tested on."""
+    """Correct each metric of each candidate for the number of tested slices."""
     tables: list[list[dict[str, Difference]]] = [
         [dict(difference) for difference in part.differences] for part in comparisons
     ]
@@ -724,7 +724,7 @@ def _corrected(comparisons: Sequence[Comparison], level: float) -> list[Comparis
 
 
 def _with_holm(differences: Sequence[Difference], level: float) -> list[Difference]:
-    """Correct p-values for their number, and judge again; without a test they stay the same."""
+    """Correct p-values for their number, and judge again; untested differences stay the same."""
     tested = [n for n, difference in enumerate(differences) if not math.isnan(difference.corrected_p)]
     corrected = dict(zip(tested, holm([differences[n].corrected_p for n in tested]).tolist(), strict=True))
     adjusted = [replace(d, corrected_p=corrected.get(n, d.p_value)) for n, d in enumerate(differences)]

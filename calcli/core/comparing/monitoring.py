@@ -1,4 +1,4 @@
-"""Streams of predictions, watched period by period, and the evidence from them."""
+"""Streams of predictions, watched period by period, and their evidence."""
 
 from __future__ import annotations
 
@@ -46,21 +46,21 @@ class Period:
     name
         Its day, week or month, its rows, or its file.
     rows
-        How many it has.
+        Number of its rows.
     predicted, observed
-        Mean of what was expected, and of the outcomes.
+        Mean expected outcome, and mean outcome.
     error
-        Standard error of their difference if what was expected is right.
+        Standard error of their difference if the expectations are right.
     log_loss
-        Mean; None where no probability is watched.
+        Mean log-loss; None if no probability is watched.
     evidence
-        Of each bet.
+        Evidence of each bet.
     returned
-        How many of the rows are of clusters that came before, which add no evidence.
+        Number of rows from earlier clusters, which add no evidence.
     clusters
-        Checksums of the names of the clusters that came first in it.
+        Checksums of the names of the clusters that first occur in it.
     sha256
-        Hash of its file, where files are the periods.
+        Hash of its file, if periods are files.
     """
 
     name: str
@@ -81,7 +81,7 @@ class Period:
 
 
 def _range(start: str, last: str) -> str:
-    """Return from when to when, of dates in one year without the second year."""
+    """Return a range of dates, with the year once if it is the same."""
     year, day = last[:5], last[5:]
     return f"{start} to {day if year.endswith('-') and start.startswith(year) else last}"
 
@@ -103,16 +103,16 @@ def joined(periods: Sequence[Period]) -> Period:
 
 @dataclass(frozen=True)
 class Stream:
-    """The periods of all rows, or of a value of the column of the slices, and their evidence.
+    """The periods of all rows or of one slice, and their evidence.
 
     Attributes
     ----------
     value
-        Of the column; None for all rows.
+        Value of the column of slices; None for all rows.
     level
-        One minus the probability that it ever alarms without a fault.
+        One minus the probability of any false alarm.
     periods
-        In order, one at least.
+        In order, at least one.
     """
 
     value: str | None
@@ -135,19 +135,19 @@ class Stream:
 
     @cached_property
     def change(self) -> Change | None:
-        """What explains the alarm best; None without one."""
+        """The change that best explains the alarm; None without one."""
         return None if self.alarm is None else change(self._evidence[: self.alarm + 1])
 
     @property
     def since(self) -> Period | None:
-        """All from the change to the alarm; None without one."""
+        """All periods from the change to the alarm; None without one."""
         if self.change is None or self.alarm is None:
             return None
         return joined(self.periods[self.change.start : self.alarm + 1])
 
 
 def streams(by_value: Mapping[str | None, Sequence[Period]], level: float) -> list[Stream]:
-    """Return streams that share a level: 1 / (m (m + 1)) of the rest is for the m-th, however many come."""
+    """Return streams that share a level: the m-th gets 1 / (m (m + 1)) of it, for any number of streams."""
     shares = [1.0] if len(by_value) == 1 else [1 / (m * (m + 1)) for m in range(1, len(by_value) + 1)]
     pairs = zip(by_value.items(), shares, strict=True)
     return [Stream(value, 1 - (1 - level) * share, periods) for (value, periods), share in pairs]
@@ -164,11 +164,11 @@ class Watched:
     score, outcome
         (n,) expected and observed outcomes.
     hypothesis
-        The hypothesis that expectations are right, within the claimed tolerance.
+        The hypothesis that expectations are right, within a tolerance.
     chosen
-        (N,) which rows of the predictions these are; None for all.
+        (N,) mask of the chosen rows of the predictions; None for all.
     counts
-        (n,) how many rows each stands for; None for one.
+        (n,) number of rows that each stands for; None for one.
     """
 
     what: Watches
@@ -186,7 +186,7 @@ def watched(
     reference: Reference | None = None,
     threshold: Threshold | None = None,
 ) -> Watched:
-    """Return the stream in predictions, at a level for the uncertainty of a reference.
+    """Return the watched rows of predictions, with a level for the uncertainty of a reference.
 
     Raises
     ------
@@ -221,9 +221,9 @@ def watched(
 
 
 def looked_at(predictions: Predictions) -> tuple[Doubles, Doubles, Array | None]:
-    """Return (n,) scores and outcomes, and how many rows each stands for in a state.
+    """Return (n,) scores and outcomes, and the number of rows that each stands for in a state.
 
-    Of two classes it is the probability of the second one, else the confidence; 1/2 where there is neither.
+    The score is the probability of the second of two classes, else the confidence; 1/2 without either.
     """
     predictions.require_named_class()
     of_two = predictions.n_classes == 2 and not predictions.of_answers
@@ -240,7 +240,7 @@ def looked_at(predictions: Predictions) -> tuple[Doubles, Doubles, Array | None]
 
 
 def reference_of(predictions: Predictions, cluster: str | None) -> Reference:
-    """Return what the outcomes of some rows were, beside their predictions or without any.
+    """Return the reference from the outcomes of some rows, with or without predictions.
 
     Raises
     ------
@@ -267,7 +267,7 @@ class Calendar:
     Attributes
     ----------
     names
-        Of the periods, in order.
+        Names of the periods, in order.
     codes
         (n,) number of the period of each row; -1 for rows left out.
     """
@@ -277,21 +277,21 @@ class Calendar:
 
 
 def calendar(predictions: Predictions, settings: MonitorSettings, before: int = 0) -> Calendar:
-    """Return the periods of rows, by their times, or so many rows each.
+    """Return the periods of rows, by time or by number of rows.
 
     Parameters
     ----------
     predictions
         All rows.
     settings
-        Which column has times, and what a period is.
+        The column with times, and the length of a period.
     before
-        Rows that came before these.
+        Number of earlier rows.
 
     Raises
     ------
     InputError
-        If a row has no time, or none that can be read.
+        If a row has no readable time.
     """
     rows, every = predictions.n_rows, settings.every or "day"
     times = np.zeros(rows, "datetime64[s]") if settings.time is None else _times(predictions, settings.time)
@@ -316,7 +316,7 @@ def calendar(predictions: Predictions, settings: MonitorSettings, before: int = 
 
 
 def _starts(times: Array, every: str, later: int = 0) -> Array:
-    """Return the first days of the periods of times, or of the periods `later` periods on."""
+    """Return the first days of the periods of times, or of the periods `later` periods afterwards."""
     if every == "month":
         return (times.astype("datetime64[M]") + np.timedelta64(later, "M")).astype("datetime64[D]")
     days = times.astype("datetime64[D]")
@@ -326,7 +326,7 @@ def _starts(times: Array, every: str, later: int = 0) -> Array:
 
 
 def _times(predictions: Predictions, column: str) -> Array:
-    """Return (n,) times of a column, in UTC where they have zones."""
+    """Return (n,) times of a column, in UTC if they have zones."""
     values, path = predictions.column(column), predictions.provenance.path
     require_values(predictions, column, "expected the time of every row")
     if values.dtype.kind == "M":
@@ -352,7 +352,7 @@ def _times(predictions: Predictions, column: str) -> Array:
 
 
 def _utc(text: str) -> datetime:
-    """Return a time of ISO 8601 without its zone, in UTC if it has one."""
+    """Return an ISO 8601 time without its zone, in UTC if it has one."""
     time = datetime.fromisoformat(text.strip().replace(" UTC", "Z"))
     return time.astimezone(UTC).replace(tzinfo=None) if time.tzinfo else time
 
@@ -366,13 +366,13 @@ def periods_of(
 ) -> dict[str | None, list[Period]]:
     """Return the periods with rows, in order: first for all rows, then for each slice.
 
-    Rows of a cluster from an earlier period, or from `before`, add no evidence: evidence adds up only if each
-    period is fair given all that came before, and the common part of such rows is unknown.
+    Rows of a cluster that occurred in an earlier period, or in `before`, add no evidence: evidence adds up
+    only if each period is fair given the past, and the common part of such rows is unknown.
 
     Raises
     ------
     InputError
-        If a column is missing, or has no value.
+        If a column is missing, or has a missing value.
     """
     rows = np.ones(len(when.codes), np.bool_) if watch.chosen is None else watch.chosen
     code, n_periods = when.codes[rows], len(when.names)

@@ -1,4 +1,4 @@
-"""Pairing: which row of one system is the same as which row of another, in files and in states."""
+"""Pairing: matching the rows of one system with the rows of another, in files and in states."""
 
 from __future__ import annotations
 
@@ -36,18 +36,18 @@ QUESTIONS = ("id", "qid", "uid", "question_id", "sample_id", "doc_id", "example_
 
 @dataclass(frozen=True)
 class Paired:
-    """Systems with rows that could not be paired.
+    """Systems after pairing, with the numbers of unpaired rows.
 
     Attributes
     ----------
     systems
         The baseline first.
     unmatched
-        Rows of each that some other system has no counterpart for; they were left out.
+        Rows of each system without a counterpart in some other system; they were left out.
     paired
         Whether row i is the same case in all systems.
     unlike
-        How the rows of states differ, which are then not paired; "" if they do not.
+        How the rows of states differ, which are then not paired; "" if they do not differ.
     """
 
     systems: tuple[Predictions, ...]
@@ -59,16 +59,16 @@ class Paired:
 def pair(systems: Sequence[Predictions], how: PairSettings = IN_ORDER, keep: Sequence[str] = ()) -> Paired:
     """Pair the rows of several systems by their order or by a key, unless they are to be compared unpaired.
 
-    States of different rows stay unpaired if nobody insists on pairs.
+    States of different rows stay unpaired unless pairs are requested.
 
     Parameters
     ----------
     systems
         The baseline first; all states, or no state.
     how
-        By which column, if not by their order, and whether rows that not all systems have are left out.
+        The column of the key, if any, and whether rows that not all systems have are left out.
     keep
-        Columns that the result must still have, of every system that has them; these must agree in them.
+        Columns that the result must keep, in every system that has them; systems must agree in them.
 
     Raises
     ------
@@ -104,7 +104,7 @@ class UnlikeRows(InputError):
 
 
 def _paired(pairing: Paired, key: str | None, allow_unmatched: bool, keep: Sequence[str]) -> Paired:
-    """Return systems with their rows in one order, by a key unless they are."""
+    """Return systems with their rows in one order, by a key if necessary."""
     systems, keys = pairing.systems, None
     if key is None:
         for candidate in systems[1:]:
@@ -123,7 +123,7 @@ def _paired(pairing: Paired, key: str | None, allow_unmatched: bool, keep: Seque
 
 
 def _identity(systems: Sequence[Predictions]) -> str | None:
-    """Return the column that tells the questions of all systems apart; None if none does."""
+    """Return the column that identifies the questions of all systems; None if there is none."""
     (name, *further) = {"" if clusters_of(system, None) else system.provenance.identity for system in systems}
     return None if further or not name else name
 
@@ -148,7 +148,7 @@ def _require_same_cases(reference: Predictions, system: Predictions, key: str | 
 
 
 def _require_same_questions(predictions: Predictions, candidate: Predictions) -> None:
-    """Raise an InputError if the columns that name the questions differ, whatever the answers."""
+    """Raise an InputError if the columns that name the questions differ."""
     for name in predictions.columns:
         if name.casefold() in QUESTIONS and name in candidate.columns:
             different = np.flatnonzero(
@@ -166,7 +166,7 @@ def _require_same_questions(predictions: Predictions, candidate: Predictions) ->
 def _require_same_columns(
     predictions: Predictions, system: Predictions, names: Sequence[str], key: str | None, keys: Array | None
 ) -> None:
-    """Raise an InputError if a column that says what a row is differs: the rows are others, or one errs."""
+    """Raise an InputError if a column that describes rows differs: the rows differ, or one file is wrong."""
     for name in names:
         if name not in predictions.columns or name not in system.columns:
             continue
@@ -186,7 +186,7 @@ def _require_same_columns(
 
 
 def _unlike(values: Array, theirs: Array) -> Bools:
-    """Tell where two columns put rows into different slices, whatever the types of their values."""
+    """Return where two columns put rows into different slices, for values of any type."""
     if values.dtype.kind in "biuf" and theirs.dtype.kind in "biuf":
         different = values != theirs
         different[different] = slice_names(values[different]) != slice_names(theirs[different])
@@ -246,7 +246,7 @@ def _positions(keys: Array, wanted: Array) -> Positions:
 
 
 def _take(predictions: Predictions, rows: Positions) -> Predictions:
-    """Return different rows in any order; they are held in memory unless they ascend."""
+    """Return distinct rows in any order; they are held in memory unless in ascending order."""
     if len(rows) == predictions.n_rows and (np.diff(rows) == 1).all():
         return predictions
     chosen = np.zeros(predictions.n_rows, bool)
@@ -265,7 +265,7 @@ def _path(predictions: Predictions) -> str:
 
 
 def states_in(systems: Sequence[Predictions]) -> list[StatePredictions]:
-    """Return the systems known by states."""
+    """Return the systems known only by states."""
     return [system for system in systems if isinstance(system, StatePredictions)]
 
 
@@ -275,23 +275,23 @@ def as_states(
     key: str | None = None,
     by: Sequence[str] = (),
 ) -> Sequence[Predictions]:
-    """Return systems unchanged, or all as states if one is a state: of rows, or all of sums.
+    """Return systems unchanged, or all as states if one is a state: all with rows, or all with sums.
 
     Parameters
     ----------
     systems
         Predictions, or states of them.
     settings
-        Metrics that they are to be compared by.
+        Metrics of the comparison.
     key
-        The column by which rows are paired; None for the key of the states, if they have one.
+        The column that pairs rows; None for the key of the states, if they have one.
     by
-        Columns with values to compare as well.
+        Columns of slices to compare as well.
 
     Raises
     ------
     UsageError
-        If a state was made without the key, or with another clip than is asked for, which matters.
+        If a state was made without the key, or with another clip that matters.
     """
     if not (state_predictionses := states_in(systems)):
         return systems
@@ -319,14 +319,14 @@ def as_states(
 
 
 def _of_one_form(systems: Sequence[Predictions]) -> Sequence[Predictions]:
-    """Return systems as they are, or states all of sums if one is."""
+    """Return systems unchanged, or all states as sums if one has sums."""
     if all(system.has_rows for system in systems):
         return systems
     return [predictions_of(summed(state.state), _path(state)) for state in states_in(systems)]
 
 
 def require_same_clip(systems: Sequence[Predictions], settings: Settings) -> None:
-    """Raise a UsageError if a metric depends on the clip and a state was made with another one than asked."""
+    """Raise a UsageError if a metric depends on the clip and a state was made with another clip."""
     if not uses_clip(settings):
         return
     for system in states_in(systems):
@@ -340,7 +340,7 @@ def require_same_clip(systems: Sequence[Predictions], settings: Settings) -> Non
 
 
 def require_same_rows(systems: Sequence[StatePredictions]) -> None:
-    """Raise an UnlikeRows if rows of states differ, as far as sums tell: by digests of groups of rows.
+    """Raise an UnlikeRows if rows of states differ, as far as digests of groups of rows show.
 
     Raises
     ------
@@ -375,7 +375,7 @@ def require_same_rows(systems: Sequence[StatePredictions]) -> None:
             raise InputError(f"{path} and {name} have different row weights; {SAME}")
 
 
-Cut = Callable[[Predictions], Predictions]  # takes a slice out of a system, or out of one paired with it
+Cut = Callable[[Predictions], Predictions]  # returns a slice of a system, or of a system paired with it
 
 
 def slices_of(
@@ -412,7 +412,7 @@ def slice_of(systems: Sequence[Predictions], part: str, *, paired: bool) -> Sequ
 
 
 def _tables(systems: Sequence[Predictions], column: str, paired: bool) -> list[dict[str, Cut]]:
-    """Return what takes out each value of a column, of each system; of paired rows it is the same."""
+    """Return functions that select each value of a column, for each system; paired rows share them."""
     if paired and systems[0].has_rows:
         owner = next((system for system in systems[::-1] if column in system.columns), systems[0])
         return [_cuts(owner, column)] * len(systems)
@@ -422,7 +422,7 @@ def _tables(systems: Sequence[Predictions], column: str, paired: bool) -> list[d
 def _members(
     systems: Sequence[Predictions], cuts: Sequence[Cut], part: str, paired: bool
 ) -> Sequence[Predictions]:
-    """Return a slice of systems; in paired states it must be the same rows."""
+    """Return a slice of systems; paired states must have the same rows in it."""
     members = [cut(system) for cut, system in zip(cuts, systems, strict=True)]
     ids = [] if systems[0].has_rows else [_ids(state.state) for state in states_in(members)]
     if paired and not all(np.array_equal(identity, ids[0]) for identity in ids):
@@ -434,19 +434,19 @@ def _members(
 
 
 def slices_by(predictions: Predictions, column: str) -> list[Slice]:
-    """Return the slices by a column, or by predicted classes; none where there is no such thing."""
+    """Return the slices by a column, or by predicted classes; none if there is neither."""
     values = _cuts(predictions, column) if may_slice(predictions, column) else ()
     return [Slice(column, value) for value in values]
 
 
 def may_slice(predictions: Predictions, column: str) -> bool:
-    """Tell whether rows have such a column, or predicted classes, to slice by; True for any state."""
+    """Return whether rows have this column, or predicted classes, to slice by; True for any state."""
     predicted = column == PREDICTED and not predictions.of_answers
     return predicted or column in predictions.columns or isinstance(predictions, StatePredictions)
 
 
 def _ids(state: State) -> Array:
-    """Return what tells which rows a state has."""
+    """Return an identifier of the rows of a state."""
     if state.rows is not None:
         return state.rows.ids
     assert state.body.sums is not None
@@ -454,7 +454,7 @@ def _ids(state: State) -> Array:
 
 
 def _cuts(predictions: Predictions, column: str) -> dict[str, Cut]:
-    """Return what takes out each value of a column, by value."""
+    """Return the functions that select each value of a column, by value."""
     if states := states_by(predictions, column):
         return {value: partial(_left_in, state) for value, state in states.items()}
     slices, numbers = slice_numbers(predictions, column)
@@ -470,7 +470,7 @@ def _left_in(state: State, predictions: Predictions) -> Predictions:
 
 
 def expanded(predictions: Predictions, rules: Sequence[Rule]) -> tuple[list[Rule], list[list[int]]]:
-    """Return rules, with one a value for a rule on every value of a column, and their places by rule."""
+    """Return rules, with one per value for a rule on every value of a column, and their positions by rule."""
     every_rule: list[Rule] = []
     groups = []
     for rule in rules:
@@ -483,15 +483,15 @@ def expanded(predictions: Predictions, rules: Sequence[Rule]) -> tuple[list[Rule
 
 
 def _of(rule: Rule, part: str) -> Rule:
-    """Return the rule for one value, which its name tells."""
+    """Return the rule for one value, with the value in its name."""
     return replace(rule, part=part, name=rule.name and f"{rule.name} [{part}]")
 
 
 def of_groups(groups: Sequence[Sequence[Outcome]], alpha: float) -> tuple[tuple[Outcome, ...], list[str]]:
-    """Return what counts of each rule, and how many values were skipped.
+    """Return the outcomes that count for each rule, and the number of skipped values.
 
-    Of a rule for every value of a column, values of too few rows are skipped unless all are; errors that
-    exceed chance are corrected for the number of values that were judged (Holm).
+    For a rule on every value of a column, values with too few rows are skipped unless all have; errors that
+    exceed chance are corrected for the number of judged values (Holm).
     """
     outcomes: list[Outcome] = []
     skipped = []
@@ -520,7 +520,7 @@ def _all_few(group: Sequence[Outcome]) -> list[Outcome]:
 
 
 def _beyond_chance_of_so_many(group: Sequence[Outcome], alpha: float) -> list[Outcome]:
-    """Let limits on errors pass where, of so many slices, chance alone would show as much."""
+    """Let limits on errors pass if chance alone explains the excess, given the number of slices."""
     tested = [isinstance(member.rule.condition, Bound) and not math.isnan(member.p_value) for member in group]
     p = holm(np.where(tested, [member.p_value for member in group], 1.0).tolist())
     outcomes = []

@@ -1,4 +1,4 @@
-"""A policy: rules that predictions must keep, as data, and what became of each."""
+"""A policy: rules that predictions must satisfy, as data, and the outcome of each."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ class Bound:
     limit
         The greatest allowed value, or the least.
     most
-        Whether it is the greatest.
+        Whether the limit is the greatest value.
     end
-        The limit on the other side of the comparison.
+        Which value is compared with the limit: the metric or an end of its interval.
     undecided
-        What an interval on both sides of the limit means, where its far end is to be within.
+        The result if the interval lies on both sides of the limit and its far end must be within.
     """
 
     limit: float
@@ -52,11 +52,11 @@ class Bound:
     undecided: Undecided = "fail"
 
     def allows(self, value: float) -> bool:
-        """Tell whether a value is within the limit."""
+        """Return whether a value is within the limit."""
         return value <= self.limit if self.most else value >= self.limit
 
     def judge(self, value: float, best: float) -> Status:
-        """Return what becomes of the rule, of the value or end asked for and the end that is the best."""
+        """Return the status of the rule, from the compared value and the best end of the interval."""
         if self.allows(value):
             return "passed"
         return "undecided" if self.allows(best) else "broken"
@@ -73,9 +73,9 @@ class NoWorse:
     Attributes
     ----------
     margin
-        How much worse is allowed.
+        The allowed worsening.
     undecided
-        What it means if the candidate is proven neither worse by more than the margin nor within it.
+        The result if the candidate is proven neither worse by more than the margin nor within it.
     """
 
     margin: Margin
@@ -100,17 +100,17 @@ class Rule:
     metric
         The metric.
     condition
-        What must hold of it.
+        The condition on the metric.
     part
         The slice it is for, as `column=value`; `column=*` for every value; "" for all rows.
     severity
         Whether breaking it fails the check.
     min_rows
-        With fewer rows nothing is judged; None for the number that the metric needs in a slice.
+        The rule is not judged with fewer rows; None for the number that the metric needs in a slice.
     name
-        A title of the user's own; "" for none.
+        A title from the user; "" for none.
     segments
-        The columns with values, and pairs of values, to judge one by one; the limit is on their gaps.
+        The columns with values, and pairs of values, to judge one by one; the limit applies to their gaps.
 
     Raises
     ------
@@ -149,26 +149,26 @@ class Rule:
 
     @property
     def may_be_undecided(self) -> bool:
-        """Whether an interval decides: its far end must keep a limit, or it belongs to a difference."""
+        """Whether an interval decides: its far end must be within a limit, or it belongs to a difference."""
         if isinstance(self.condition, Bound):
             return self.condition.end == ("upper" if self.condition.most else "lower")
         return True
 
     def where_undecided(self, means: Undecided) -> Rule:
-        """Return the rule with another meaning of undecided, if it may be that."""
+        """Return the rule with another result if undecided, if it can be undecided."""
         if not self.may_be_undecided:
             return self
         return replace(self, condition=replace(self.condition, undecided=means))
 
     @property
     def every(self) -> str:
-        """The column of a rule for every value; "" if it is none."""
+        """The column of a rule for every value; "" for other rules."""
         column, _, value = self.part.partition("=")
         return column if value == EVERY else ""
 
     @property
     def title(self) -> str:
-        """The rule in words, or the name it was given."""
+        """The rule in words, or its given name."""
         part = f" [{self.part}]" if self.part else ""
         if self.segments:
             return self.name or f"gap{self.condition} [{', '.join(self.segments)}]"
@@ -179,7 +179,7 @@ NEVER_UNDECIDED = (
     'undecided is for rules that an interval decides: max with bound = "upper", min with bound = "lower", '
     "max_increase and max_decrease"
 )
-EVERY = "*"  # in place of the value of a slice
+EVERY = "*"  # stands for every value of a slice
 EXAMPLE = "'log_loss>0.5'"
 FORM = re.compile(r"\s*(?P<metric>[^<>]+?)\s*(?P<sign>[<>]=?)\s*(?P<bound>[^<>=\s]+)\s*")
 
@@ -190,14 +190,14 @@ def parse_failure(text: str, defaults: Mapping[str, Any] | None = None) -> Rule:
     Parameters
     ----------
     text
-        A metric expression, one of > >= < <=, and a number; the rule is called like it.
+        A metric expression, one of > >= < <=, and a number; it is also the name of the rule.
     defaults
         As for `parse_metric`.
 
     Raises
     ------
     UsageError
-        If it is not such a condition.
+        If the text is not such a condition.
     """
     match = FORM.fullmatch(text)
     if not match:
@@ -220,16 +220,16 @@ def failure(rule: Rule, estimates: Mapping[str, Estimate], path: str) -> str | N
     Parameters
     ----------
     rule
-        On one of the estimates.
+        A rule on one of the estimates.
     estimates
         By metric expression.
     path
-        Of the data, for the sentence.
+        Path of the data, for the sentence.
 
     Raises
     ------
     InputError
-        If the value is undefined, and nothing can be said.
+        If the value is undefined.
     """
     value = next(estimate.value for estimate in estimates.values() if estimate.metric == rule.metric)
     name = rule.metric.text
@@ -253,7 +253,7 @@ class Policy:
         Level of every interval and proof, seeds and permutations (at least the number that the rules need),
         and the names that metrics may use; the rules name the metrics.
     reading
-        How files are read where the call does not say it, by keyword.
+        Options of reading that calls do not override, by keyword.
     """
 
     rules: tuple[Rule, ...]
@@ -261,12 +261,12 @@ class Policy:
     reading: Mapping[str, Any] = field(default_factory=dict)
 
     def where_undecided(self, means: Undecided | None) -> Policy:
-        """Return the policy with another meaning of undecided for every rule; as it is if there is none.
+        """Return the policy with another result of undecided for every rule; unchanged if none is given.
 
         Raises
         ------
         UsageError
-            If no rule may be undecided, or one has no margin to be proven by.
+            If no rule can be undecided, or a rule has no margin for a proof.
         """
         if means is None:
             return self
@@ -293,32 +293,32 @@ class Policy:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one rule.
+    """The outcome of one rule.
 
     Attributes
     ----------
     rule
         Which.
     status
-        "not judged" is not a pass; what "undecided" is, the rule says.
+        "not judged" is not a pass; the rule defines what "undecided" means.
     reason
         A sentence with the numbers.
     value, limit
-        What was compared; nan where there was nothing.
+        The compared values; nan without one.
     left
-        How far the value is from the limit, negative beyond it.
+        Distance from the value to the limit, negative beyond it.
     baseline
         The baseline's value; nan without one.
     p_value
-        Of the test that decided; corrected (Holm) where several rules were tested; nan without one.
+        Of the deciding test; corrected (Holm) if several rules were tested; nan without a test.
     signature
-        What the value depends on.
+        Signature of the value.
     few
-        Whether it was not judged because too few rows are in its slice.
+        Whether it was not judged because its slice has too few rows.
     rows
-        How many rows the value comes from, if these are a sample.
+        Number of rows behind the value, if these are a sample.
     power
-        What differences the rows tell, of a rule against a baseline; None without an interval.
+        Detectable differences, for a rule against a baseline; None without an interval.
     """
 
     rule: Rule
@@ -339,14 +339,14 @@ class Outcome:
 
     @property
     def margin(self) -> float:
-        """How much worse than the baseline it may be; 0 for other rules."""
+        """The allowed worsening against the baseline; 0 for other rules."""
         return (
             self.rule.condition.margin.of(self.baseline) if isinstance(self.rule.condition, NoWorse) else 0.0
         )
 
     @property
     def result(self) -> Result:
-        """What it means for the check; of what could not be judged, only too few rows may be a warning."""
+        """The result for the check; rules that could not be judged are a warning only with too few rows."""
         meaning = MEANS[self.rule.condition.undecided if self.status == "undecided" else self.status]
         return "warning" if self.rule.severity == "warning" and (self.few or meaning == "failed") else meaning
 
@@ -362,15 +362,15 @@ class Checked:
     rows
         Its rows; 0 if it could not be read.
     outcomes
-        One a rule; empty if it could not be read.
+        One per rule; empty if it could not be read.
     fault
         Why it could not be read, or "".
     notes
-        How it was compared with the baseline.
+        Notes on the comparison with the baseline.
     warnings
-        What was given and not used.
+        Options without effect.
     reading
-        How the file was read, sentences for the user.
+        Sentences on how the file was read.
     """
 
     path: str
@@ -382,7 +382,7 @@ class Checked:
     reading: tuple[str, ...] = ()
 
     def count(self, result: str) -> int:
-        """Return how many rules came out that way."""
+        """Return the number of rules with a status."""
         return sum(outcome.result == result for outcome in self.outcomes)
 
 

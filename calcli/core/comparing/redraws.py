@@ -1,10 +1,10 @@
-"""How much worse metrics may be on new rows of the same kind and number, for the limits of a first policy.
+"""How much worse metrics may get on new rows of the same kind and number, for limits of a first policy.
 
-In a redraw each row counts a geometric number of times, one on average. Of the variance of two one part comes
-from new rows, the other from the rows at hand, which are a draw as well (a Bayesian bootstrap, Rubin 1981,
-and rows drawn by its weights). What was not seen may happen, too: an error that the probabilities expect
-counts as one row more, or several, some worse than others. The count of a rare event then spreads by no less
-than a negative binomial distribution, with quantiles that are the exact bounds of one count predicted from
+In a redraw each row counts a geometric number of times, one on average, with variance two. One part comes
+from the new rows, the other from the available rows, which are a draw as well (a Bayesian bootstrap, Rubin
+1981, and rows drawn by its weights). Unseen events may happen, too: an error that the probabilities expect
+counts as one or more additional rows, some worse than others. The count of a rare event then varies at least
+as much as a negative binomial distribution, with quantiles that are exact bounds of one count predicted from
 another.
 """
 
@@ -37,24 +37,24 @@ FIRST_METRICS = ("log_loss", "brier", "accuracy", "auroc", "ece")
 OF_TWO, OF_RARE = (("log_loss", ranking, "mean_gap", "ece") for ranking in ("auroc", "average_precision"))
 RARE = 0.1  # share of the positive class
 REDRAWS = 1_999
-KEPT = 0.975  # share of the redraws that keep all limits together
-MOST_ROWS = 20_000  # that are redrawn; what more rows would show is spread by less
-COUNTS = 4_000_000  # of rows in redraws, held in memory at once
-ERRORS = 200  # that the probabilities expect, drawn to see what one more does to a metric
+KEPT = 0.975  # share of the redraws that satisfy all limits together
+MOST_ROWS = 20_000  # rows in redraws; more rows would vary less
+COUNTS = 4_000_000  # counts of rows in redraws, held in memory at once
+ERRORS = 200  # expected errors, drawn to see the effect of one more on a metric
 FEWEST_OF_CLASS = 7  # rows: with fewer, more than one redraw in 100 has none of the rarer of two classes
 
 
 class Slack(NamedTuple):
-    """What a limit leaves to chance.
+    """The slack of a limit for chance.
 
     Attributes
     ----------
     slack
-        How much worse a metric may be; infinite where redraws set no end to it.
+        How much worse a metric may be; infinite if redraws do not bound it.
     sd
         Standard deviation over the redraws.
     constant
-        The metric of the answer that is the same for every row, the frequencies of the classes; nan if the
+        The metric of the constant answer, the frequencies of the classes; nan if the
         metric is not defined for it.
     """
 
@@ -74,14 +74,14 @@ def first_metrics(predictions: Predictions) -> tuple[str, ...]:
 
 
 def slack_of(predictions: Predictions, names: Sequence[str], seed: int = 0) -> dict[str, Slack]:
-    """Return how much worse metrics may be on new rows, with all limits kept in `KEPT` of redraws.
+    """Return how much worse metrics may be on new rows; all limits hold in a share `KEPT` of redraws.
 
     Parameters
     ----------
     predictions
-        The rows, or a state with a sample; all have weight.
+        The rows, or a state with a sample; all weights are positive.
     names
-        Scores and rankings that have influences, and ECE; of a score that is best at a value in between, how
+        Scores and rankings that have influences, and ECE; for a score that is best at a value in between, how
         far it may move in either direction.
     seed
         Of the redraws.
@@ -103,7 +103,7 @@ def slack_of(predictions: Predictions, names: Sequence[str], seed: int = 0) -> d
         return slack_by_name
     table = np.stack(list(by_name.values()), axis=1)
     table *= math.sqrt(rows.n_rows / predictions.n_rows)
-    place = table.argsort(0).argsort(0).max(1)  # of the worst metric of each redraw among those of all
+    place = table.argsort(0).argsort(0).max(1)  # rank of the worst metric of each redraw among all redraws
     last = int(np.quantile(place, KEPT, method="higher"))
     slack, sd = np.maximum(np.sort(table, axis=0)[last], 0), np.where(np.isfinite(table), table, 0).std(0)
     pairs = zip(by_name, slack.tolist(), sd.tolist(), strict=True)
@@ -111,14 +111,14 @@ def slack_of(predictions: Predictions, names: Sequence[str], seed: int = 0) -> d
 
 
 def _held(predictions: Predictions) -> Predictions:
-    """Return rows in memory, evenly spaced ones of many, or the sample of a state."""
+    """Return rows in memory: evenly spaced rows if there are many, or the sample of a state."""
     predictions = rows_left(predictions)
     rows = thinned(predictions, MOST_ROWS)
     return replace(rows, scores=gathered(rows.scores), columns={})
 
 
 def _constant(rows: Predictions) -> Predictions:
-    """Return rows that all have the frequencies of the classes as their probabilities."""
+    """Return rows with the frequencies of the classes as their probabilities."""
     counts = np.bincount(rows.labels, rows.weights, rows.n_classes)
     return replace(rows, scores=ArrayScores(np.tile(counts / counts.sum(), (rows.n_rows, 1)), "probs"))
 
@@ -130,7 +130,7 @@ def _rarer(rows: Predictions) -> int:
 def _deviations(
     measured: Measurements, metrics: Sequence[Measure], settings: Settings, rng: Rng
 ) -> dict[str, Doubles]:
-    """Return for each metric how much worse each of the redraws is than the rows themselves."""
+    """Return how much worse each redraw is than the rows themselves, by metric."""
     rows = measured.predictions
     weights = np.ones(rows.n_rows) if rows.weights is None else rows.weights
     share = weights / weights.sum()
@@ -148,7 +148,7 @@ def _deviations(
     for size in batch_sizes(REDRAWS, rows.n_rows, COUNTS):
         counts = _counts(size, rows.n_rows, rng)
         total = counts @ share
-        total[total == 0] = 1  # of very few rows none may be drawn, which changes nothing
+        total[total == 0] = 1  # with very few rows none may be drawn, which changes nothing
         unseen = (rng.geometric(0.5, size) - 1) * rng.exponential(size=size)
         for name, (metric, table) in influence_values.items():
             deviations[name].append(_worse(metric, counts @ table / total[:, None], table.sum(0)))
@@ -179,7 +179,7 @@ def _gaps(measured: Measurements, metric: Measure, share: Doubles) -> Doubles:
 
 
 def _counts(redraws: int, rows: int, rng: Rng) -> Floats:
-    """Return how often each row counts, geometric with mean one: the zeros that a random number ends in."""
+    """Return how often each row counts, geometric with mean one: the trailing zeros of a random number."""
     bits = rng.integers(0, len(ENDING), (redraws, rows), dtype=np.uint16)
     return np.asarray(ENDING[bits])
 
@@ -191,7 +191,7 @@ ENDING = np.log2(np.where(BITS, BITS & -BITS, 1 << 16)).astype(np.float32)
 def _perturbation(rows: Predictions, settings: Settings, rng: Rng) -> Mapping[str, float]:
     """Return how much worse one more error, drawn from the probabilities, makes each metric.
 
-    The gap of a bin, and so an error over bins, changes by no more than the share of a row.
+    The gap of a bin, and hence an error over bins, changes by at most the share of a row.
     """
     assert isinstance(rows.scores, ArrayScores)
     table = VectorTable(canonical_lens(rows.n_classes), rows, np.dtype(np.float64))

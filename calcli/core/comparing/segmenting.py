@@ -23,7 +23,7 @@ def find_segments(predictions: Predictions, settings: SegmentSettings) -> Search
     Raises
     ------
     InputError
-        If a column is missing, has too many values, or there is no segment with enough rows.
+        If a column is missing or has too many values, or no segment has enough rows.
     UsageError
         If no column is named, or a setting does not fit.
     """
@@ -56,7 +56,7 @@ def find_segments(predictions: Predictions, settings: SegmentSettings) -> Search
 
 
 def partitions(predictions: Predictions, settings: SegmentSettings) -> list[Partition]:
-    """Return the values of columns, numbers in parts, and pairs of values."""
+    """Return the partitions by columns, by ranges of numbers, and by pairs of columns."""
     singles = [_partition(predictions, name, settings.parts) for name in dict.fromkeys(settings.columns)]
     pairs = []
     for column, second in combinations(singles, 2) if settings.depth > 1 else ():
@@ -76,7 +76,7 @@ def _partition(predictions: Predictions, column: str, n_parts: int) -> Partition
 
 
 def _cut(values: Array, distinct: Array, column: str, n_parts: int) -> Partition:
-    """Return parts of numbers of about equal size, between distinct values, and the missing ones."""
+    """Return ranges of numbers with about equal counts, cut between distinct values, and missing numbers."""
     there = values == values
     cuts = np.unique(np.quantile(values[there], np.arange(1, n_parts) / n_parts, method="higher"))
     cuts = cuts[cuts > distinct[0]]

@@ -1,4 +1,4 @@
-"""What a calibrator does to a score, and how the log-loss depends on a temperature."""
+"""The effect of a calibrator on a score, and the log-loss as a function of the temperature."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from calcli.core.problems.problem import ordered_problem
 
 POINTS = 201
 BINS = 15
-RUNS = 40  # of rows of about one score, evenly spaced in log-odds
+RUNS = 40  # runs of rows with similar scores, evenly spaced in log-odds
 FLAT = 1e-6  # nats: a smaller difference shows no optimum
-SPREAD = 0.9  # share of the rows between the lower and the upper curve
+SPREAD = 0.9  # share of the rows between the lower and upper curves
 
 
 @dataclass(frozen=True)
@@ -34,13 +34,13 @@ class CalibrationMap:
     before, after
         (p,) score, ascending, and its mean after calibration.
     low, high
-        (p,) what 90% of the rows of about that score get; equal to `after` for two classes, where the
-        calibrated score is a function of the score.
+        (p,) central 90% of the results for rows with similar scores; equal to `after` for two classes, where
+        the calibrated score is a function of the score.
     bins
-        (m,) sums of the scores and outcomes of the data looked at, equal-width in the score or, for two
+        (m,) sums of the scores and outcomes of the data, in bins of equal width in the score or, for two
         classes, in its log-odds.
     all_rows
-        Rows of the data, from which the rows of the bins come.
+        Number of all rows of the data, before thinning.
     """
 
     lens: str
@@ -53,11 +53,11 @@ class CalibrationMap:
 
     @property
     def thin(self) -> Bools:
-        """(m,) whether a bin has rows, but too few to say anything."""
+        """(m,) whether a bin has rows, but too few for a conclusion."""
         return (self.bins.count > 0) & (self.bins.count < FEW_ROWS)
 
     def tables(self) -> Tables:
-        """Return the table behind the map, and that behind the circles: bins with rows, in the data."""
+        """Return the table behind the map, and the table behind the circles: nonempty bins of the data."""
         columns = {"before": self.before, "after": self.after, "low": self.low, "high": self.high}
         filled = self.bins.weight > 0
         weight = self.bins.weight[filled]
@@ -79,12 +79,12 @@ class TemperatureCurve:
     temperature
         (p,) ascending.
     log_loss
-        (p,) mean log-loss in nats, of the rows looked at.
+        (p,) mean log-loss in nats, over the rows used.
     fitted, fitted_loss
-        The temperature that `fit` learns from these rows, and the log-loss there; None if no temperature is
-        better than others, or it is none of the curve.
+        The temperature that `fit` learns from these rows, and its log-loss; None if no temperature is
+        better than others, or it is outside the curve.
     rows, all_rows
-        Rows looked at, and rows of the data.
+        Rows used, and rows of the data.
     left_out
         Rows with probability 0 of their label, which no temperature changes.
     """
@@ -109,21 +109,21 @@ class TemperatureCurve:
 
     @property
     def is_best(self) -> bool:
-        """Whether the fitted temperature is the best one: where every row is right, ever lower ones are."""
+        """Whether the fitted temperature is the best; if every row is right, lower ones are better."""
         return self.fitted_loss is not None and self.fitted_loss <= self.log_loss.min() * (1 + FLAT)
 
 
 def calibration_map(calibrator: Calibrator, rows: Predictions, *, raw: bool = False) -> CalibrationMap:
-    """Return how a fitted calibrator maps the scores of some data, such as the data of its fit.
+    """Return how a fitted calibrator maps the scores of data, such as the data of its fit.
 
     Parameters
     ----------
     calibrator
-        Fitted to these classes.
+        A calibrator fitted to these classes.
     rows
         Some of these data.
     raw
-        Whether it takes raw logits, which the probability of one of two classes does not determine.
+        Whether it takes raw logits, which probabilities do not determine.
     """
     rows_read = rows_of(rows, exact=True)
     scores, labels = rows_read.scores, np.asarray(rows_read.labels)
@@ -147,9 +147,9 @@ def calibration_map(calibrator: Calibrator, rows: Predictions, *, raw: bool = Fa
 
 
 def _summary(before: Doubles, after: Doubles) -> tuple[Doubles, Doubles, Doubles, Doubles]:
-    """Return mean score, and mean and quantiles of the calibrated one, in runs of rows of about one score.
+    """Return the mean score, and mean and quantiles of the calibrated score, in runs of similar scores.
 
-    The first and the last one are the lowest and the highest score: the line reaches all rows.
+    The first and last points are the lowest and highest score: the line reaches all rows.
     """
     order = np.argsort(before, kind="stable")
     place = log_odds(before[order])
@@ -164,7 +164,7 @@ def _summary(before: Doubles, after: Doubles) -> tuple[Doubles, Doubles, Doubles
 
 
 def _all_rows(rows: Predictions) -> int:
-    """Return the number of rows from which these were taken."""
+    """Return the number of rows before sampling."""
     return rows.provenance.sampled_from or rows.n_rows
 
 

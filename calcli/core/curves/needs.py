@@ -1,4 +1,4 @@
-"""What figures need of an evaluation: its metrics, problems of lenses, some of its rows, and slices."""
+"""What figures need from an evaluation: metrics, problems of lenses, some rows, and slices."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from calcli.core.state.state import rows_left
 
 
 def problem_of(evaluation: Evaluation, lens: str, region: str = "all") -> Problem:
-    """Return the problem of a lens: one that the evaluation kept, else from another pass over the rows.
+    """Return the problem of a lens: kept by the evaluation, or from another pass over the rows.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ def problem_of(evaluation: Evaluation, lens: str, region: str = "all") -> Proble
         If there is no such one-dimensional lens for that number of classes, or the region holds no row.
     """
     path = evaluation.predictions.provenance.path
-    if lens not in evaluation.problems:  # where other figures find it as well
+    if lens not in evaluation.problems:  # where other figures find it, too
         rows, settings = evaluation.predictions, evaluation.settings
         need = through(lens, rows, settings)
         if isinstance(need, Vectors):
@@ -58,7 +58,7 @@ def problem_of(evaluation: Evaluation, lens: str, region: str = "all") -> Proble
 
 
 def vectors_of(evaluation: Evaluation, lens: str) -> VectorProblem:
-    """Return the problem of a lens of several outcomes: a kept one, else from another pass over the rows.
+    """Return the problem of a lens of several outcomes: a kept one, or from another pass over the rows.
 
     Raises
     ------
@@ -71,7 +71,7 @@ def vectors_of(evaluation: Evaluation, lens: str) -> VectorProblem:
 
 
 def some_rows(evaluation: Evaluation, figure: FigureKind) -> Predictions:
-    """Return the rows a figure looks at: evenly spaced ones of many, and the sample of a state."""
+    """Return the rows for a figure: evenly spaced rows if there are many, or the sample of a state."""
     return thinned(rows_left(evaluation.predictions), figure.rows_of(evaluation.predictions.n_classes))
 
 
@@ -84,7 +84,7 @@ def _vectors(evaluation: Evaluation, lens: str) -> VectorProblem:
 
 
 def usual_lens(every: Iterable[Predictions]) -> str:
-    """Return the default lens of predictions; the confidence where their classes differ."""
+    """Return the default lens of predictions; the confidence if their classes differ."""
     lenses = {(system.classes, system.resolve_lens()) for system in every}
     return lenses.pop()[1] if len(lenses) == 1 else "top-1"
 
@@ -92,7 +92,7 @@ def usual_lens(every: Iterable[Predictions]) -> str:
 def extra_lenses_of(
     figures: Iterable[FigureKind], predictions: Predictions, lens: str, settings: Settings
 ) -> tuple[str, ...]:
-    """Return the lenses that figures look through, if their problems are small enough to keep.
+    """Return the lenses of figures, if their problems are small enough to keep.
 
     Parameters as for `lenses_of`.
     """
@@ -105,7 +105,7 @@ def extra_lenses_of(
 
 
 def outcomes_lens(lens: str, settings: Settings) -> str:
-    """Return the lens of a figure of several outcomes: the only groups, or all classes, if none is asked for.
+    """Return the lens of a figure of several outcomes: by default the only groups, or all classes.
 
     Raises
     ------
@@ -123,7 +123,7 @@ def outcomes_lens(lens: str, settings: Settings) -> str:
 def lenses_of(
     figures: Iterable[FigureKind], predictions: Predictions, lens: str, settings: Settings
 ) -> tuple[str, ...]:
-    """Return the one-dimensional lenses that figures look through, if the classes have them.
+    """Return the one-dimensional lenses of figures that exist for these classes.
 
     Parameters
     ----------
@@ -132,9 +132,9 @@ def lenses_of(
     predictions
         Of what.
     lens
-        The one that is asked for, for figures that look through any.
+        The requested lens, for figures that can use any.
     settings
-        Groups of classes, which may be lenses.
+        Settings with the groups of classes, which may be lenses.
     """
     lens = usual_lens([predictions]) if lens == AUTO_LENS else lens
     n_classes, names = predictions.n_classes, dict[str, None]()
@@ -147,7 +147,7 @@ def lenses_of(
 
 
 def _known_lens(lens: str, n_classes: int, groups: Groups) -> Lens | VectorLens | None:
-    """Return a lens, or None if it does not exist; the figure then says so."""
+    """Return a lens, or None if it does not exist; the figure then reports it."""
     try:
         return find_lens(lens, n_classes, groups)
     except UsageError:
@@ -157,7 +157,7 @@ def _known_lens(lens: str, n_classes: int, groups: Groups) -> Lens | VectorLens 
 def metrics_of(
     figures: Sequence[FigureKind], predictions: Predictions, settings: Settings
 ) -> tuple[str, ...]:
-    """Return the metrics an evaluation needs for its figures: the ones asked for, else each figure's own.
+    """Return the metrics that figures need: the requested metrics, or the defaults of each figure.
 
     Calibration losses, which need fits, are left out where the default report leaves them out.
 
@@ -168,7 +168,7 @@ def metrics_of(
     predictions
         Of what.
     settings
-        Metrics asked for, and the costs with risks to draw beside other scores.
+        Requested metrics, and the costs of risks to draw beside other scores.
     """
     if settings.metrics:
         return settings.metrics
@@ -184,7 +184,7 @@ def metrics_of(
 
 
 def own_metrics(figures: Iterable[FigureKind], settings: Settings) -> tuple[str, ...]:
-    """Return the metrics that figures show unasked, of all costs and weights that the settings name."""
+    """Return the metrics that figures show by default, for all costs and weights in the settings."""
     tables = {"costs": [cost.name for cost in settings.costs], "weights": [*settings.threshold_weights]}
     names: list[str] = []
     for name in (name for figure in figures for name in figure.metrics):
@@ -195,7 +195,7 @@ def own_metrics(figures: Iterable[FigureKind], settings: Settings) -> tuple[str,
 
 
 def shown_metrics(figure: str, evaluation: Evaluation, metrics: Sequence[str] = ()) -> list[str]:
-    """Return the metrics of an evaluation that a figure shows: the ones named, or else its own.
+    """Return the metrics of an evaluation that a figure shows: named metrics, or its defaults.
 
     Raises
     ------
@@ -211,7 +211,7 @@ def shown_metrics(figure: str, evaluation: Evaluation, metrics: Sequence[str] = 
 
 
 def row_weights(problem: Problem) -> Doubles:
-    """Return the (n,) weights of a problem's rows: ones where there are none."""
+    """Return the (n,) weights of a problem's rows: ones without weights."""
     if problem.weights is None:
         return np.ones(len(problem.score))
     return problem.weights.astype(np.float64, copy=False)

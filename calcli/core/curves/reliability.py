@@ -1,4 +1,4 @@
-"""The numbers of reliability and deviation diagrams: bins, their gaps, and what calibration would allow."""
+"""The numbers of reliability and deviation diagrams: bins, gaps, and their range under calibration."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from calcli.core.evaluating.results import Estimate
 from calcli.core.language.expressions import AUTO_LENS, Measure, parse_metric, region_ends
 from calcli.core.problems.problem import Problem, segment_sums
 
-FEW_ROWS = 10  # a frequency from fewer rows has a standard error above 0.1 and says next to nothing
+FEW_ROWS = 10  # a frequency from fewer rows has a standard error above 0.1
 BAND = 0.9  # consistency bars run from the 5% to the 95% quantile (Vaicenavicius et al. 2019, fig. 4)
 HISTOGRAM_BINS = 20
-CROWDED = 0.8  # of the rows in the first or the last of the usual bins
-MARGIN = 0.5  # log-odds beside what is shown
-CELLS = 400  # runs of nearly equal scores of which each point of the curve is the mean
+CROWDED = 0.8  # share of rows in the first or last default bin
+MARGIN = 0.5  # margin in log-odds around the data
+CELLS = 400  # runs of nearly equal scores; each point of the curve is the mean of one
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Error:
     value
         The error, in [0, 1].
     if_calibrated
-        Its distribution under perfect calibration, where that was computed.
+        Its distribution under perfect calibration, if it was computed.
     """
 
     metric: Measure
@@ -55,7 +55,7 @@ class _Binned:
 
     @cached_property
     def beyond_chance(self) -> NDArray[np.bool_]:
-        """(..., m) whether a gap exceeds chance, corrected for the number of all bins with rows."""
+        """(..., m) whether a gap exceeds chance, corrected for the number of nonempty bins."""
         return beyond_chance(self.bins, self.heaviest)
 
     @cached_property
@@ -70,7 +70,7 @@ class _Binned:
 
     @cached_property
     def gap(self) -> Doubles:
-        """(..., m) mean score minus frequency: above 0 where the scores are too high; nan for empty bins."""
+        """(..., m) mean score minus frequency: above 0 if scores are too high; nan for empty bins."""
         return self.mean_score - self.frequency
 
     @cached_property
@@ -88,7 +88,7 @@ class Reliability(_Binned):
     lens
         The one-dimensional lens.
     edges
-        (m + 1,) where the bins meet; for equal-mass bins halfway between two scores.
+        (m + 1,) edges of the bins; for equal-mass bins halfway between two scores.
     bins
         (m,) sums; empty bins are kept.
     interval
@@ -98,11 +98,11 @@ class Reliability(_Binned):
     share_edges, share
         (b + 1,) and (b,) share of the weight in equal-width bins of the score.
     binned, ks
-        The error of these bins, and the one without bins.
+        The error over these bins, and the error without bins.
     heaviest
         The largest weight of a row.
     in_log_odds
-        Whether it is to be looked at in log-odds, as the scores crowd.
+        Whether to show log-odds, since scores crowd near 0 or 1.
     """
 
     lens: str
@@ -120,7 +120,7 @@ class Reliability(_Binned):
 
     @property
     def ends(self) -> tuple[float, float]:
-        """The probabilities between which all that is shown in log-odds lies."""
+        """The range of probabilities shown in log-odds."""
         scores = np.concatenate([self.mean_score, self.frequency, self.low, self.high])
         odds = log_odds(scores[(scores > 0) & (scores < 1)])
         odds = odds if len(odds) else np.zeros(1)
@@ -137,8 +137,8 @@ class Reliability(_Binned):
         return float(self.bins.outcome.sum() / self.bins.weight.sum())
 
     def tables(self) -> Tables:
-        """Return the bins, the distribution of the scores where it has bins of its own, and the errors."""
-        unknown = np.full(self.low.shape, np.nan)  # what chance allows, without draws
+        """Return the bins, the distribution of the scores if it has separate bins, and the errors."""
+        unknown = np.full(self.low.shape, np.nan)  # allowed by chance, without draws
         columns: dict[str, Array] = {
             "lower_edge": self.edges[:-1],
             "upper_edge": self.edges[1:],
@@ -190,7 +190,7 @@ def reliability(
         How the scores are binned; 15 equal-width bins if None. In a region the same number lies within it,
         unlike the bins of the metric, which keep their edges.
     estimates
-        Estimates of an evaluation, by canonical expression, to be taken over where they are the same errors.
+        Estimates of an evaluation, by canonical expression, reused if they are the same errors.
     draws
         Simulated data sets behind the consistency bars and the errors under calibration; 0 for neither.
     seed
@@ -198,7 +198,7 @@ def reliability(
     region
         The part of the scores that the problem holds.
     in_log_odds
-        Whether it is to be looked at in log-odds: the distribution of the scores is, too.
+        Whether to show log-odds, also for the distribution of the scores.
     """
     estimator = estimator or ECE()
     binning = estimator.parted
@@ -251,13 +251,13 @@ def reliability(
         return diagram
     low_end, last = log_odds(np.array(diagram.ends)).tolist()
     between = from_log_odds(np.linspace(low_end, last, HISTOGRAM_BINS + 1))
-    every = (0.0, *between[1:-1].tolist(), 1.0)  # what lies beyond the ends counts there
+    every = (0.0, *between[1:-1].tolist(), 1.0)  # values beyond the ends count there
     inside = problem.bins(every, HISTOGRAM_BINS).weight / problem.total_weight
     return replace(diagram, share_edges=between, share=inside)
 
 
 def is_crowded(problem: Problem) -> bool:
-    """Tell whether nearly all rows are in the first of the usual bins, as of rare events, or in the last."""
+    """Return whether nearly all rows are in the first default bin, as for rare events, or in the last."""
     weight = problem.bins("equal-width", ECE().bins).weight
     return bool(max(weight[0], weight[-1]) > CROWDED * problem.total_weight)
 
@@ -265,7 +265,7 @@ def is_crowded(problem: Problem) -> bool:
 def consistency_band(
     problem: Problem, cuts: NDArray[np.intp], draws: int, rng: np.random.Generator
 ) -> tuple[Doubles, Doubles]:
-    """Return the quantiles of each bin's frequency if outcomes were drawn from the scores.
+    """Return quantiles of each bin's frequency for outcomes drawn from the scores.
 
     Broecker & Smith 2007; Vaicenavicius et al. 2019, section 4.2.
 
@@ -273,7 +273,7 @@ def consistency_band(
     -------
     Two arrays (m,), nan for empty bins and without draws.
     """
-    filled = np.diff(cuts) > 0  # of very many bins few
+    filled = np.diff(cuts) > 0  # only a few of very many bins
     band = np.full((2, len(filled)), np.nan)
     if draws:
         cuts_filled = np.append(cuts[:-1][filled], cuts[-1])
@@ -331,11 +331,11 @@ class ClassReliability(_Binned):
 
     @cached_property
     def worst_first(self) -> NDArray[np.intp]:
-        """(K,) classes in descending order of their error, which may be chance."""
+        """(K,) classes in descending order of their error, which may be due to chance."""
         return np.argsort(-self.error, kind="stable")
 
     def tables(self) -> Tables:
-        """Return the table behind the figure, a row a class and bin, worst class first."""
+        """Return the table behind the figure, one row per class and bin, worst class first."""
         worst, m = self.worst_first, len(self.edges) - 1
         per_bin = {
             "rows": self.bins.count,

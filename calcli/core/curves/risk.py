@@ -19,7 +19,7 @@ from calcli.core.language.expressions import parse_metrics
 from calcli.core.problems.problem import Problem
 
 POINTS = 401
-NEAREST = 0.005  # to 0 and 1, where the Kullback-Leibler divergence is infinite
+NEAREST = 0.005  # distance to 0 and 1, where the Kullback-Leibler divergence is infinite
 
 
 @dataclass(frozen=True)
@@ -76,10 +76,10 @@ def _curves(score: Doubles, weights: Doubles, fixed: Doubles) -> dict[str, Doubl
     }
 
 
-WIDEST = 16.0  # log-odds: beyond, costs of one to nine million
-PLAIN = {"log_loss": BetaScore(1, 1), "brier": BetaScore(2, 2)}  # scores that are integrals, up to a factor
-TAIL = 3.0  # log-odds shown beyond the most extreme score, where the risk falls to nothing
-HIGHEST = 0.99  # threshold that is shown: beyond, one false positive outweighs a hundred true ones
+WIDEST = 16.0  # largest log-odds: costs of one to nine million
+PLAIN = {"log_loss": BetaScore(1, 1), "brier": BetaScore(2, 2)}  # integrals of risks, up to a factor
+TAIL = 3.0  # log-odds shown beyond the most extreme score, where the risk falls to 0
+HIGHEST = 0.99  # largest threshold shown: beyond it, one false positive outweighs a hundred true ones
 
 
 @dataclass(frozen=True)
@@ -128,8 +128,8 @@ class RiskCurve:
 def risk_curve(problem: Problem, log_loss: float | None = None) -> RiskCurve:
     """Return the risk curves of the ordered problem of one of two classes.
 
-    A probability next to 1 is rounded to 1 in the problem: the log-loss of the rows themselves, if given,
-    knows the other one.
+    A probability close to 1 is rounded to 1 in the problem: the log-loss of the rows themselves, if given,
+    is exact.
     """
     score = problem.score.astype(np.float64, copy=False)
     weights = row_weights(problem)
@@ -167,7 +167,7 @@ class WeightedRiskCurve:
         The (p,) risk times the weight W of each score, by its name: the area is the score; for the Brier
         score it is three times the score.
     normalized
-        Each score divided by the score of the class frequencies; nan where all rows have one class.
+        Each score divided by the score of the class frequencies; nan if all rows have one class.
     """
 
     a: Doubles
@@ -183,14 +183,14 @@ class WeightedRiskCurve:
 
 
 def integrals_of(evaluation: Evaluation, metrics: Sequence[str] = ()) -> dict[str, IntegralOfRisks]:
-    """Return what weighs the risks in scores of two classes that integrate them over the threshold, by name.
+    """Return the weights of risks in scores of two classes that integrate over the threshold, by name.
 
     Parameters
     ----------
     evaluation
         The evaluation with the scores.
     metrics
-        The metrics asked for; all if empty.
+        The requested metrics; all if empty.
     """
     calls = {name: estimate.metric for name, estimate in evaluation.estimates.items()}
     requested = [str(metric) for metric in parse_metrics(metrics, evaluation.settings.defaults)] or [*calls]
@@ -204,7 +204,7 @@ def integrals_of(evaluation: Evaluation, metrics: Sequence[str] = ()) -> dict[st
 
 
 def weighted_risk(evaluation: Evaluation, scores: Mapping[str, IntegralOfRisks]) -> WeightedRiskCurve:
-    """Return the weighted risks of an evaluation of two classes, for scores that it has."""
+    """Return the weighted risks of an evaluation of two classes, for its scores."""
     problem = problem_of(evaluation, "class-1")
     score, weights = problem.score.astype(np.float64, copy=False), row_weights(problem)
     a = (np.arange(POINTS) + 0.5) / POINTS
@@ -222,7 +222,7 @@ def _normalized(estimate: Estimate) -> float:
 
 
 class _Costs:
-    """Weights of misses and false alarms at any threshold, from sums made once."""
+    """Weights of misses and false alarms at any threshold, from cumulative sums."""
 
     def __init__(self, score: Doubles, outcome: Bools, weights: Doubles) -> None:
         self._score = score
@@ -239,14 +239,14 @@ class _Costs:
 
 @dataclass(frozen=True)
 class RejectionCurve:
-    """Error rate of the kept rows when the least sure ones are rejected.
+    """Error rate of the kept rows when the least confident rows are rejected.
 
     Attributes
     ----------
     rejected
-        (p,) share of the weight that is rejected, ascending from 0.
+        (p,) rejected share of the weight, ascending from 0.
     error_rate
-        (p,) share of the kept weight with a predicted class other than the label.
+        (p,) share of the kept weight with a wrong predicted class.
     promised
         (p,) one minus the mean confidence of the kept rows: the error rate if they were calibrated.
     low, high
@@ -276,7 +276,7 @@ def rejection_curve(problem: Problem, level: float | None = None) -> RejectionCu
     problem
         Confidence of the rows, and whether they are right.
     level
-        Of the intervals, which take the rows for independent; None for none.
+        Level of the intervals, which assume independent rows; None for none.
     """
     ends = problem.run_ends
     starts = np.append(0, ends[:-1])
@@ -306,11 +306,11 @@ class PrecisionRecall:
     Attributes
     ----------
     threshold
-        (p,) scores from which the class is predicted, the highest first.
+        (p,) scores at or above which the class is predicted, the highest first.
     recall, precision
-        (p,) at these shares.
+        (p,) recall and precision at these thresholds.
     frequency
-        Of the class: the precision of random scores.
+        Frequency of the class: the precision of random scores.
     """
 
     threshold: Doubles
@@ -345,7 +345,7 @@ class NetBenefit:
 
 
 def precision_recall(problem: Problem) -> PrecisionRecall:
-    """Return precision and recall of the ordered problem of one class; recall is nan where it has no rows."""
+    """Return precision and recall of the ordered problem of one class; recall is nan without its rows."""
     starts = np.append(0, problem.run_ends[:-1])[::-1]
     weights = row_weights(problem)
     hits, every = np.stack([sums_from(values, starts) for values in (weights * problem.outcome, weights)])

@@ -1,4 +1,4 @@
-"""The numbers of figures of many: epochs, slices, sets of scores."""
+"""The numbers of figures of series: epochs, slices, sets of scores."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ class Forest:
     overall
         Estimates over all rows, by canonical expression.
     slices
-        The same in each slice, by its name `column=value`; p-values of errors are corrected for the slices.
+        The same in each slice, by its name `column=value`; p-values of errors are corrected for slices.
     rows
         Rows of each slice, by the same name.
     all_rows
-        Rows of all.
+        Number of all rows.
     """
 
     overall: Mapping[str, Estimate]
@@ -46,9 +46,9 @@ class Forest:
 
     @cached_property
     def p_apart(self) -> Mapping[tuple[str, str], float]:
-        """P-value of each slice and metric if the slice is like all rows, corrected for their number.
+        """P-value of each slice and metric under "the slice is like all rows", corrected for their number.
 
-        Slices of few rows and metrics without intervals are not judged.
+        Slices with few rows and metrics without intervals are not judged.
         """
         pairs = [
             (name, metric, (estimate, self.overall[metric], self.rows[name] / self.all_rows))
@@ -60,12 +60,12 @@ class Forest:
         return {(name, metric): p for (name, metric, _), p in zip(pairs, p_values, strict=True)}
 
     def is_apart(self, name: str, metric: str) -> bool:
-        """Tell whether a slice differs from all rows by more than chance."""
+        """Return whether a slice differs from all rows beyond chance."""
         return self.p_apart.get((name, metric), math.nan) <= SIGNIFICANT
 
     @cached_property
     def tested(self) -> Mapping[tuple[str, str], float]:
-        """P-value of each error of a slice if it were calibrated, corrected for the number of slices."""
+        """P-value of each error of a slice under calibration, corrected for the number of slices."""
         nulls = {
             (name, metric): estimate.if_calibrated
             for name, estimates in self.slices.items()
@@ -74,15 +74,15 @@ class Forest:
         return {at: null.corrected_p for at, null in nulls.items() if null and null.corrected_p is not None}
 
     def is_miscalibrated(self, name: str, metric: str) -> bool:
-        """Tell whether the error of a slice exceeds what calibrated probabilities show there by chance."""
+        """Return whether the error of a slice exceeds chance under calibration."""
         return self.tested.get((name, metric), math.nan) <= SIGNIFICANT
 
     def is_marked(self, name: str, metric: str) -> bool:
-        """Tell whether a slice is more than chance in either way."""
+        """Return whether a slice exceeds chance in either way."""
         return self.is_apart(name, metric) or self.is_miscalibrated(name, metric)
 
     def shown(self, limit: int) -> list[str]:
-        """Return slices, the worst first; beyond a limit the marked ones and the worst."""
+        """Return slices, the worst first; above a limit only the marked and the worst slices."""
         order = self.worst_first
         chosen = [name for name in order if any(self.is_marked(name, metric) for metric in self.overall)]
         names = set([*chosen, *(name for name in order if name not in chosen)][:limit])
@@ -90,15 +90,15 @@ class Forest:
 
     @property
     def worst_first(self) -> list[str]:
-        """Names of the slices, the worst by the first metric first, slices of few rows last."""
+        """Names of the slices, the worst by the first metric first, slices with few rows last."""
         return sorted(self.slices, key=self._rank)
 
     def thin(self, name: str) -> bool:
-        """Tell whether a slice has too few rows to be compared with others."""
+        """Return whether a slice has too few rows to be compared with others."""
         return self.rows[name] < ENOUGH_ROWS
 
     def tables(self) -> Tables:
-        """Return the table of the slices, a row a slice and metric; nan where there is no interval."""
+        """Return the table of the slices, one row per slice and metric; nan without an interval."""
         entries = [
             (name, self.rows[name], expression, estimate)
             for name, estimates in self.slices.items()
@@ -122,19 +122,19 @@ class Forest:
 
     def _rank(self, name: str) -> tuple[bool, float]:
         estimate = next(iter(self.slices[name].values()))
-        null = estimate.if_calibrated  # errors of few rows are large by chance
+        null = estimate.if_calibrated  # errors from few rows are large by chance
         entry = estimate.metric.entry
         cost = entry.cost(estimate.value) - (null.mean if null else 0)
         return self.thin(name), 0.0 if entry.direction == "none" else -cost
 
 
 def keep_slices(evaluation: Evaluation, columns: Sequence[str], expressions: Sequence[str]) -> None:
-    """Make an evaluation keep the results of its slices, for `forest`, which describes the parameters.
+    """Evaluate slices and keep their results in the evaluation, for `forest`, which see for parameters.
 
     Raises
     ------
     UsageError
-        If there is no column to slice by, or probabilities were moved.
+        If there is no column to slice by, or probabilities were shifted.
     InputError
         If there is no such column, or it has too many values.
     """
@@ -159,14 +159,14 @@ def keep_slices(evaluation: Evaluation, columns: Sequence[str], expressions: Seq
 
 
 def forest(evaluation: Evaluation, columns: Sequence[str], expressions: Sequence[str]) -> Forest:
-    """Return metrics in every slice; what the evaluation does not have of slices is evaluated.
+    """Return metrics in every slice; slices missing from the evaluation are evaluated.
 
     Parameters
     ----------
     evaluation
-        Of all rows; it has the metrics.
+        The evaluation of all rows, with the metrics.
     columns
-        Columns with values that make slices.
+        Columns with the slices as values.
     expressions
         The metrics, canonical.
 
@@ -205,7 +205,7 @@ class ScoreSet:
 
     @property
     def panels(self) -> list[tuple[Estimate, ...]]:
-        """The scores, and beside errors what else is of calibration alone."""
+        """The scores, and the errors with all other measures of calibration."""
         errors = tuple(estimate for estimate in self.estimates if _is_error(estimate.metric))
         if not errors:
             return [self.estimates]
@@ -214,7 +214,7 @@ class ScoreSet:
         return [panel for panel in (scores, losses + errors) if panel]
 
     def tables(self) -> Tables:
-        """Return the table of the scores; ends of intervals are nan where there is none."""
+        """Return the table of the scores; ends are nan without an interval."""
         ends = [
             (np.nan, np.nan) if estimate.interval is None else (estimate.interval.low, estimate.interval.high)
             for estimate in self.estimates
@@ -241,7 +241,7 @@ def _is_drawn(metric: Measure, *, errors: bool) -> bool:
 
 
 def score_sets(systems: Mapping[str, Mapping[str, Estimate]], *, named: bool = False) -> dict[str, ScoreSet]:
-    """Return the normalized scores and shares that all systems have; where they are asked for, also errors.
+    """Return the normalized scores and shares that all systems have; on request also errors.
 
     Parameters
     ----------
@@ -253,7 +253,7 @@ def score_sets(systems: Mapping[str, Mapping[str, Estimate]], *, named: bool = F
     Raises
     ------
     UsageError
-        If there is none, or others are asked for.
+        If there is none, or other metrics are requested.
     """
     leading, *more_systems = systems.values()
     shared = [expression for expression in leading if all(expression in system for system in more_systems)]
@@ -279,7 +279,7 @@ class Course:
     metric
         The metric.
     series
-        What tells the series apart from others; "" if it is the only one.
+        What distinguishes the series from others; "" if it is the only one.
     number
         (E,) numbers of the files, increasing.
     value
@@ -289,9 +289,9 @@ class Course:
     best
         Index of the best value; None for p-values, which have no best.
     chosen
-        Index of what another set chose.
+        Index of the choice on another set.
     run
-        Which run of one model it is, where there are several.
+        The run of a model, if there are several.
     """
 
     metric: Measure
@@ -305,7 +305,7 @@ class Course:
 
     @property
     def marked(self) -> int | None:
-        """The place to mark: the one another set chose, else the best value."""
+        """The index to mark: the choice on another set, or the best value."""
         return self.best if self.chosen is None else self.chosen
 
     def tables(self) -> Tables:
@@ -325,25 +325,25 @@ class Courses:
     courses
         For each metric its series, by canonical expression; for p-values as "p of" the metric.
     numbered
-        Whether the names of the files say their numbers; else they are counted in the order given.
+        Whether file names have numbers; else files are counted in the given order.
     """
 
     courses: Mapping[str, Sequence[Course]]
     numbered: bool
 
     def named(self) -> dict[str, Course]:
-        """Return the courses by metric, and by series where there are several."""
+        """Return the courses by metric, and by series if there are several."""
         every = [(name, course) for name, several in self.courses.items() for course in several]
         return {", ".join(filter(None, (name, course.run, course.series))): course for name, course in every}
 
     @property
     def names(self) -> list[str]:
-        """What tells the series apart, each once."""
+        """The distinct names of the series."""
         return list(dict.fromkeys(course.series for several in self.courses.values() for course in several))
 
 
 def p_of(name: str) -> str:
-    """Return what the p-values of a metric are called."""
+    """Return the name of the p-values of a metric."""
     return f"p of {name}"
 
 
@@ -362,19 +362,19 @@ def courses(
     systems
         Estimates of each evaluation, by canonical expression, by path.
     smoothing
-        What line is drawn; see `smoother`.
+        The line to draw; see `smoother`.
     p_values
-        Whether calibration errors are followed by their p-values if calibrated.
+        Whether to add p-values under calibration after calibration errors.
     runs
         Whether folders, or the parents of the series' folders, are runs of one model.
     chosen
-        The number that another set chose, of each run by its folder, or of all series as "".
+        The number chosen on another set, for each run by folder, or for all series as "".
 
     Raises
     ------
     UsageError
-        If no metric remains: a metric without better and worse, or without a finite value, is left out. If
-        files of a folder have the same number, or what was chosen is not there.
+        If no metric remains: metrics without a direction, or without a finite value, are left out. If
+        files of a folder have the same number, or the chosen number is missing.
     """
     smooth, _ = smoother(smoothing)
     paths, every = list(systems), list(systems.values())
@@ -419,7 +419,7 @@ def _named(folders: Sequence[str], *, runs: bool) -> dict[str, tuple[str, str]]:
 
 
 def _chosen(chosen: Mapping[str, int], folder: str, number: Positions) -> int | None:
-    """Return the place of the number that was chosen for a folder."""
+    """Return the index of the chosen number in a folder."""
     if not chosen:
         return None
     run = "" if "" in chosen else folder.partition(os.sep)[0]
@@ -432,7 +432,7 @@ def _chosen(chosen: Mapping[str, int], folder: str, number: Positions) -> int | 
 
 
 def smoother(text: str) -> tuple[Callable[[Doubles], Doubles], int]:
-    """Return the function that `none`, `moving/3` or `savgol/11` stands for, and its window.
+    """Return the function for `none`, `moving/3` or `savgol/11`, and its window.
 
     Raises
     ------
@@ -452,14 +452,14 @@ def smoother(text: str) -> tuple[Callable[[Doubles], Doubles], int]:
 
 
 def moving(value: Doubles, window: int) -> Doubles:
-    """Return the mean of each value and the same number of neighbors on each side; the ends stay."""
+    """Return the mean of each value and its neighbors, equally many on each side; the ends stay."""
     place = np.arange(len(value))
     half = np.minimum(window // 2, np.minimum(place, place[::-1]))
     return np.array([value[n - width : n + width + 1].mean() for n, width in enumerate(half)])
 
 
 def savgol(value: Doubles, window: int) -> Doubles:
-    """Return the cubic least-squares fit around each value, at the ends the fit of the last window."""
+    """Return the cubic least-squares fit around each value; the ends use the last window."""
     half = window // 2
     powers = np.vander(np.arange(-half, half + 1.0), DEGREE + 1, increasing=True)
     fit = powers @ np.linalg.pinv(powers)  # (window, window): each fitted value of the values of a window

@@ -25,7 +25,7 @@ from calcli.core.problems.lenses import (
 )
 from calcli.core.problems.problem import Recursive
 
-TRIANGLES = 64  # bins of equal size where nothing else is asked for, and recursive ones aimed at
+TRIANGLES = 64  # default number of bins of equal size, and of recursive bins
 CORNERS = np.eye(3)
 
 
@@ -46,9 +46,9 @@ class Simplex:
     beyond
         (m,) whether the frequencies are farther from the prediction than chance explains.
     borders
-        Lines between the bins, each two or more points of three probabilities; none of four outcomes.
+        Lines between the bins, each of two or more points of three probabilities; none for four outcomes.
     binned
-        How they were made, in words.
+        The binning, in words.
     """
 
     names: tuple[str, ...]
@@ -61,7 +61,7 @@ class Simplex:
     binned: str = ""
 
     def tables(self) -> Tables:
-        """Return the table behind the figure, a row a bin."""
+        """Return the table behind the figure, one row per bin."""
         columns: dict[str, Array] = {"rows": self.count, "share": self.share, "beyond_chance": self.beyond}
         for k, name in enumerate(self.names):
             columns |= {f"mean_{name}": self.mean[:, k], f"frequency_{name}": self.frequency[:, k]}
@@ -69,22 +69,22 @@ class Simplex:
 
 
 def simplexes(problem: VectorProblem, binning: int | Recursive | None = TRIANGLES) -> dict[str, Simplex]:
-    """Return the simplex of three outcomes, or of four the whole one and its four faces.
+    """Return the simplex of three outcomes; for four the whole simplex and its four faces.
 
     A face is the triangle opposite to an outcome: the rows of the other three, with their probabilities
-    divided by their sum. If the predictions are calibrated, so are these.
+    divided by their sum. If the predictions are calibrated, so are the faces.
 
     Parameters
     ----------
     problem
-        Three or four outcomes, as of `outcomes`.
+        A problem of three or four outcomes, as from `outcomes`.
     binning
-        Number of triangles of equal size, a square number, and for the whole of four outcomes bins of the
+        Number of triangles of equal size, a square number; for the whole of four outcomes bins with the
         same side; or recursive bins that follow the data, of about this number if None.
 
     Returns
     -------
-    Simplex by title: an empty one of all outcomes, then "without NAME".
+    Simplexes by title: "" for all outcomes, then "without NAME".
 
     Raises
     ------
@@ -112,7 +112,7 @@ def simplexes(problem: VectorProblem, binning: int | Recursive | None = TRIANGLE
 
 
 def outcomes(evaluation: Evaluation, lens: str = "canonical") -> VectorProblem:
-    """Return the problem of three or four outcomes, classes and groups by their names.
+    """Return the problem of three or four outcomes, with names of classes and groups.
 
     Parameters
     ----------
@@ -177,7 +177,7 @@ def _simplex(problem: VectorProblem, binning: int | Recursive | None) -> Simplex
 
 
 def _beyond(bins: Bins, heaviest: float) -> Bools:
-    """Tell which bins have an outcome with a gap beyond chance, corrected for all outcomes of all bins."""
+    """Return which bins have an outcome with a gap beyond chance, corrected for all outcomes of all bins."""
     shape = bins.score.shape
     count, weight = np.broadcast_to(bins.count, shape), np.broadcast_to(bins.weight, shape)
     beyond = beyond_chance(Bins(count, weight, bins.score, bins.outcome), heaviest)
@@ -185,7 +185,7 @@ def _beyond(bins: Bins, heaviest: float) -> Bools:
 
 
 def _side(bins: int) -> int:
-    """Return how many triangles are along a side of that many in all."""
+    """Return how many triangles lie along a side, given their total number."""
     side = math.isqrt(bins)
     if side**2 != bins:
         raise UsageError(

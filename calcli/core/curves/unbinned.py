@@ -19,7 +19,7 @@ from calcli.core.evaluating.metrics.cumulative import KolmogorovSmirnov
 from calcli.core.evaluating.metrics.smooth import SmoothECE
 from calcli.core.problems.problem import Problem, isotonic_blocks, pool, segment_sums
 
-POINTS = 800  # more cannot be told apart in print
+POINTS = 800  # more are indistinguishable in print
 KNOTS = 6  # of the spline, as in Gupta et al. 2021
 
 
@@ -32,7 +32,7 @@ class Cumulative:
     lens
         The one-dimensional lens.
     fractile
-        (p,) ascending share of the rows, from 0 to 1; there twice where equal scores begin.
+        (p,) ascending share of the rows, from 0 to 1; it occurs twice where equal scores begin.
     score_sum, outcome_sum
         (p,) sum of the scores and of the outcomes over that share, divided by the weight of all rows.
     score
@@ -41,11 +41,11 @@ class Cumulative:
         (p,) expected outcome at the fractile: score plus the slope of a spline through the difference of
         the sums, clipped to [0, 1].
     widest
-        Where the sums differ most: its index.
+        Index where the sums differ most.
     ks
-        The difference there (Gupta et al. 2021, eq. 12), in [0, 1].
+        The largest difference (Gupta et al. 2021, eq. 12), in [0, 1].
     if_calibrated
-        Its distribution if calibrated, where that was computed.
+        Its distribution if calibrated, if it was computed.
     """
 
     lens: str
@@ -73,8 +73,8 @@ class Cumulative:
 def cumulative(problem: Problem, lens: str = "top-1", knots: int = KNOTS) -> Cumulative:
     """Return the cumulative curves of an ordered problem (Gupta et al. 2021, fig. 1).
 
-    The slopes come from a spline with `knots` knots. Of many distinct scores some 800 are kept, among them
-    the one where the sums differ most and the scores of many rows. Rows of equal scores have one slope, given
+    The slopes come from a spline with `knots` knots. About 800 of many distinct scores are kept, including
+    the score where the sums differ most and scores of many rows. Equal scores have one slope, given
     where they begin and where they end.
     """
     counts = np.ones(len(problem.score)) if problem.counts is None else problem.counts.astype(np.float64)
@@ -120,7 +120,7 @@ def _sums_at(values: Doubles, ends: NDArray[np.intp]) -> Doubles:
 def _slope(share: Doubles, gap: Doubles, knots: int) -> Doubles:
     """Return the slope of the least-squares spline through the gap, as the mean over each step.
 
-    A step with a weight lost in rounding has the slope of the one before it.
+    A step with a weight lost in rounding has the slope of the previous step.
     """
     grid, at = np.linspace(0, 1, POINTS), even_knots(knots)
     heights = np.linalg.lstsq(spline_basis(grid, at, "natural"), np.interp(grid, share, gap))[0]
@@ -129,11 +129,11 @@ def _slope(share: Doubles, gap: Doubles, knots: int) -> Doubles:
     return np.append(rise[0], rise)[step].astype(np.float64, copy=False)
 
 
-CELLS = 1000  # runs of nearly equal scores of which each curve under calibration is made
+CELLS = 1000  # runs of nearly equal scores in each curve under calibration
 GRID = 201  # points of a smooth curve, evenly spaced in scores and again in log-odds
 TICKS = 150  # raw data shown on each side
 SHARES = 40  # bins of the distribution of the scores
-WIDE_GAP = 0.02  # between two scores: what a curve does in it, no row says
+WIDE_GAP = 0.02  # distance between scores beyond which a curve has no support
 
 
 @dataclass(frozen=True)
@@ -145,15 +145,15 @@ class Curve:
     lens
         The one-dimensional lens.
     rows
-        How many there are.
+        Number of rows.
     score
         (p,) ascending scores.
     frequency
         (p,) estimated frequency of the outcome.
     supported
-        (p,) whether rows tell it; in between it is interpolated.
+        (p,) whether rows support the curve; elsewhere it is interpolated.
     low, high
-        (p,) the band in which 90% of the curves lie, point by point, if the scores are calibrated; nan
+        (p,) pointwise band of 90% of the curves if the scores are calibrated; nan
         without draws.
     misses, hits
         Scores of some rows without and with the outcome, evenly thinned.
@@ -165,7 +165,7 @@ class Curve:
         (p,) each, the ends of pointwise 95% intervals of the frequency; None for dependent rows, and of the
         isotonic curve.
     knots
-        Of the spline; None for the isotonic curve.
+        Knots of the spline; None for the isotonic curve.
     """
 
     lens: str
@@ -184,7 +184,7 @@ class Curve:
 
     @property
     def has_band(self) -> bool:
-        """Whether outcomes were drawn for one."""
+        """Whether outcomes were drawn for a band."""
         return not np.isnan(self.low[0])
 
     def tables(self) -> Tables:
@@ -211,8 +211,8 @@ class Curve:
 def corp_curve(problem: Problem, lens: str, draws: int, rng: np.random.Generator) -> Curve:
     """Return the isotonic reliability curve (CORP; Dimitriadis, Gneiting & Jordan 2021).
 
-    It is given at the lowest and the highest score of each block, and in between often enough for the band.
-    Between blocks more than 0.02 apart no row tells it.
+    It is given at the lowest and highest score of each block, and between these densely enough for the band.
+    Between blocks more than 0.02 apart no rows support it.
 
     Parameters
     ----------
@@ -256,7 +256,7 @@ def flexible_reliability(problem: Problem, lens: str, draws: int, rng: np.random
     lens
         The lens' name.
     draws
-        Curves of simulated outcomes behind the band; 0, of dependent rows, for neither band.
+        Curves of simulated outcomes behind the band; 0, for dependent rows, gives no bands.
     rng
         Draws the outcomes.
     """
@@ -287,9 +287,9 @@ def flexible_reliability(problem: Problem, lens: str, draws: int, rng: np.random
 
 
 def _cuts(problem: Problem) -> NDArray[np.intp]:
-    """Return the positions of some two thousand runs of nearly equal scores.
+    """Return the positions of about two thousand runs of nearly equal scores.
 
-    They have about equally many rows each, but the nearer to an end the fewer: there few rows make a block.
+    They have about equal numbers of rows, but fewer towards the ends, where few rows make a block.
     """
     ends = np.append(0, problem.run_ends)
     last = len(ends) - 1
@@ -304,7 +304,7 @@ class _CutSums:
     Attributes
     ----------
     full
-        Which cells have rows.
+        Cells with rows.
     rows, weight, hits, score, row_weight
         (c,) rows, their weight and the weight of rows with the outcome, mean score, and mean weight of a row.
     """
@@ -313,7 +313,7 @@ class _CutSums:
         bins = problem.binned(cuts)
         self.full = full = bins.weight > 0
         self.rows, self.weight, self.hits = bins.count[full], bins.weight[full], bins.outcome[full]
-        # the mean of equal scores is that score, but for rounding
+        # the mean of equal scores is this score, up to rounding
         starts, stops = cuts[:-1][full], cuts[1:][full]
         mean = bins.score[full] / self.weight
         self.score = np.clip(mean, problem.score[starts], problem.score[stops - 1])

@@ -148,7 +148,7 @@ class LogisticProblem:
     Attributes
     ----------
     levels
-        What stands for the logarithm of 0, by the names of these parameters.
+        Stand-ins for the logarithm of 0, by name of the parameters.
     log_prob, log_complement
         (N,) logarithms of the score and of 1 - score, with stand-ins for the logarithm of 0.
     outcome
@@ -186,7 +186,7 @@ class LogisticProblem:
         return np.where(self.outcome, (hits + 1) / (hits + 2), 1 / (misses + 2))
 
     def separable(self, *, rising: bool, threshold: float | None = None) -> bool:
-        """Return whether a step in the score fits the outcomes perfectly, with no finite fit as the best.
+        """Return whether a step in the score fits the outcomes perfectly, so no finite fit is the best.
 
         Parameters
         ----------

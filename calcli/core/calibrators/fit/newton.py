@@ -15,12 +15,12 @@ Vector = Doubles
 
 MAX_ITERATIONS = 100
 MAX_PRODUCTS = 1500  # Hessian-vector products in all
-MAX_CG = 300  # of them in one iteration
+MAX_CG = 300  # products in one iteration
 MAX_HALVINGS = 30
-NO_LOSS = 1e-5  # values below count as this much where a gradient is judged, for it may be all rounding
+NO_LOSS = 1e-5  # smallest divisor of a relative gradient: smaller values may be rounding errors
 ARMIJO = 1e-4
 LOOSEST = 0.1  # share of the residual that conjugate gradients may leave far from the optimum
-FLAT = 1e-14  # curvature, in the units of the preconditioner, that counts as none
+FLAT = 1e-14  # curvature, in units of the preconditioner, that counts as 0
 RUNAWAY = 0.5  # a last step that still moves a score by so much was not the end of the way,
 SETTLED = 1e-6  # unless a rough fit stopped it above this relative gradient
 EXTRA = 4  # steps beyond the tolerance: towards a minimum they shrink, towards infinity they do not,
@@ -115,7 +115,7 @@ def minimize(objective: Objective, x: Vector, tolerance: float) -> Minimum:
     objective : Objective
         The function.
     x : array (P,) or (B, P)
-        Where to start.
+        The start.
     tolerance : float
         Largest entry of the gradient over the value at which to stop.
 
@@ -174,7 +174,7 @@ def minimize_brier(
     tolerance : float
         As of `minimize`.
     ridge : float
-        How strongly the parameters are drawn towards `start` then.
+        How strongly the parameters are then drawn towards `start`.
 
     Returns
     -------
@@ -260,7 +260,7 @@ def column_sums(r: Floats) -> Doubles:
 
 
 def damping(lines: int, dtype: DTypeLike) -> float:
-    """Return what to add to the diagonal of a scaled matrix that was computed in `dtype`."""
+    """Return the damping of the diagonal of a scaled matrix that was computed in `dtype`."""
     return DAMPING * float(np.finfo(dtype).eps) * lines
 
 
