@@ -46,8 +46,8 @@ def benchmark(
 ) -> Shown:
     """Try every calibrator: fit to some rows, judge on others.
 
-    A row for each method; of several models mean ranks, with each model under --details. ~ marks methods not
-    significantly worse than the best. If a method that was named fails, the status is 2.
+    Shows a row for each method; for several models mean ranks, and each model with --details. ~ marks methods
+    not significantly worse than the best. If a named method fails, the exit status is 2.
 
     \b
     calcli benchmark --cal val.parquet --test test.parquet

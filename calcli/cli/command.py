@@ -1,4 +1,4 @@
-"""A command: its command line is parsed, what it is asked for is called, and what that returns is shown."""
+"""A command: parse its command line, call its function, and show the result."""
 
 from __future__ import annotations
 
@@ -37,20 +37,20 @@ SHOWING = ("details", "format", "html", "digits", "quiet")
 def command(
     *formats: str, page: bool = False, details: str = ""
 ) -> Callable[[Callable[..., Any]], Callable[..., None]]:
-    """Make a command of a function: its parameters are options, and what it returns is shown.
+    """Make a command of a function: its parameters become options, and its result is shown.
 
-    A parameter that is `Chosen` from a class of settings stands for an option each. Parameters called
-    `watcher` and `remark` get the progress bar and the remarks beside the results; one called like an option
+    A parameter that is `Chosen` from a class of settings becomes several options. Parameters called
+    `watcher` and `remark` get the progress bar and remarks; a parameter with the name of an option
     of presentation gets its value.
 
     Parameters
     ----------
     formats
-        Of the results on standard output, the usual one first.
+        Formats of the results on standard output, the default first.
     page
         Whether they can be written as a page.
     details
-        What the option --details does; "" if there is none.
+        Help of the option --details; "" if there is none.
     """
 
     def decorated(function: Callable[..., Any]) -> Callable[..., None]:
@@ -97,7 +97,7 @@ def command(
 
 
 def _show(result: Shown, values: Mapping[str, Any]) -> None:
-    """Write results to standard output, and to standard error what their form has no place for."""
+    """Write results to standard output, and anything that their form has no place for to standard error."""
     from calcli.report.page import Figures
     from calcli.report.shown import render
 
@@ -117,19 +117,19 @@ def _show(result: Shown, values: Mapping[str, Any]) -> None:
 
 
 def refuse_clashes(command: str, values: Mapping[str, Any]) -> None:
-    """Refuse a call that would write two things to one place, or over a file that it reads.
+    """Raise an error for a call that would write two things to one place, or over a file that it reads.
 
     Parameters
     ----------
     command
         Its name.
     values
-        Of all its parameters.
+        Values of all its parameters.
 
     Raises
     ------
     UsageError
-        If it would.
+        If there is such a clash.
     """
     written: dict[str, str] = {}
     for name, place in _outputs(command, values):
@@ -162,10 +162,10 @@ def _outputs(command: str, values: Mapping[str, Any]) -> Iterator[tuple[str, str
 
 
 def _on_disk(text: str) -> str:
-    """Return the path that a URL such as file://preds.csv stands for; others as they are."""
+    """Return the path of a URL such as file://preds.csv; other paths unchanged."""
     return str(path_of(text)) if is_url(text) else text
 
 
 def _is_device(place: str) -> bool:
-    """Tell whether this is something that takes all that is sent to it."""
+    """Return whether a path is a device or a pipe."""
     return os.path.exists(place) and not (os.path.isfile(place) or os.path.isdir(place))

@@ -47,8 +47,8 @@ def compare(
 ) -> Shown:
     """Compare systems: do they differ beyond chance?
 
-    Rows are paired. Differences of scores have intervals and a verdict; calibration errors stand beside what
-    they would be if calibrated. Several candidates are ranked, and the ones not worse than the best are
+    Rows are paired. Differences of scores have intervals and a verdict; calibration errors stand beside
+    their values if calibrated. Several candidates are ranked, and the candidates not worse than the best are
     marked.
 
     \b

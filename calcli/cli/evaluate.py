@@ -49,10 +49,10 @@ def evaluate(
     watcher: Watcher,
     remark: Remark,
 ) -> Shown:
-    """Say how good predicted probabilities are.
+    """Evaluate how good predicted probabilities are.
 
-    Scores with intervals, a verdict on the confidence, and calibration errors beside what they would be if
-    the probabilities were calibrated. Several files have a row each.
+    Shows scores with intervals, a verdict on the confidence, and calibration errors beside their values if
+    calibrated. Several files get a row each.
 
     \b
     calcli evaluate preds.parquet

@@ -34,7 +34,7 @@ def explain(
 ) -> None:
     """Explain a metric, calibrator, figure, argument or option.
 
-    Formula, range, source, and what it misses.
+    Shows the formula, range and source, and what it misses.
 
     \b
     calcli explain

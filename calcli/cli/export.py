@@ -33,9 +33,9 @@ def export(
 ) -> None:
     """Write a calibrator as code that runs without calcli.
 
-    SQL is an expression (of several classes one each), Python and C are a function without a dependency, and
-    ONNX is a model. Maps by a softmax of logarithms are written in closed form; other maps of one probability
-    as straight lines, with their largest difference.
+    SQL is an expression (one per class for several classes), Python and C are a function without
+    dependencies, and ONNX is a model. Maps by a softmax of logarithms are written in closed form; other maps
+    of one probability as straight lines, with their largest difference.
 
     \b
     calcli export cal.json --as sql --column p_fraud

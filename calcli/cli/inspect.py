@@ -11,8 +11,8 @@ from calcli.report.shown import Shown
 def inspect(files: Files, *, reading: ReadingSystems) -> Shown:
     """Show how files are read.
 
-    Shows the layout, which columns or arrays are taken for scores and labels, and why; what else was
-    considered; and stops. All options that change it are options of evaluate.
+    Shows the layout, which columns or arrays are read as scores and labels, and why; what else was
+    considered. All options that change the reading are options of evaluate.
 
     \b
     calcli inspect preds.parquet

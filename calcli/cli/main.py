@@ -1,4 +1,4 @@
-"""The command `calcli`: its subcommands, and the one place that turns faults into exit statuses."""
+"""The command `calcli`: its subcommands, and the place that turns faults into exit statuses."""
 
 from __future__ import annotations
 
@@ -36,17 +36,17 @@ EXIT_STATUSES = "Exit status: 0 fine, 1 a check failed, 2 the input or the call 
 USAGE_ERROR = typer.BadParameter.__mro__[2]  # of all faults that the parser of the command line finds
 
 COMMANDS = {  # by name, what help says of them; each is a function of that name, in a module of that name
-    "evaluate": "Say how good predicted probabilities are.",
+    "evaluate": "Evaluate how good predicted probabilities are.",
     "plot": "Draw figures.",
     "inspect": "Show how files are read.",
-    "segments": "Find segments with probabilities off beyond chance.",
+    "segments": "Find segments with probabilities that are off beyond chance.",
     "fit": "Fit a recalibration.",
     "apply": "Recalibrate the scores of a file.",
     "threshold": "Find the threshold that promises a rate of errors, hits or alerts.",
     "export": "Write a calibrator as code that runs without calcli.",
     "benchmark": "Try every calibrator: fit to some rows, judge on others.",
     "compare": "Compare systems: do they differ beyond chance?",
-    "plan": "Say how many rows a decision needs, before more are labelled.",
+    "plan": "Find how many rows a decision needs, before you label more.",
     "check": "Check predictions against the rules of a policy.",
     "monitor": "Watch a stream: are its probabilities still right, however often one looks?",
     "explain": "Explain a metric, calibrator, figure, argument or option.",
@@ -63,7 +63,7 @@ class Commands(PlainGroup):
     """The commands; help lists them without loading their modules."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """Write what each command does, below what one wants of it."""
+        """Write the commands with their help, in groups by purpose."""
         commands = iter(COMMANDS.items())
         for heading, count in HEADINGS:
             with formatter.section(heading):
@@ -71,7 +71,7 @@ class Commands(PlainGroup):
 
 
 def app_of(commands: Iterable[str] = COMMANDS) -> typer.Typer:
-    """Return the command line with some of its subcommands; the modules of no others are loaded."""
+    """Return the command line with some of its subcommands, without loading the others."""
     app = typer.Typer(
         name="calcli",
         cls=Commands,
@@ -132,7 +132,7 @@ def run() -> None:
 
 
 def _end(number: int, frame: object) -> None:
-    """Leave, after tidying up."""
+    """Exit after cleaning up."""
     _end_signals.append(number)
     if number == signal.SIGINT:
         raise KeyboardInterrupt
@@ -182,7 +182,7 @@ READING = re.compile(r"^  \d\. (.*)\n     (.*)$", re.MULTILINE)  # of a file, an
 
 
 def _emit_readings(question: str, arguments: list[str]) -> None:
-    """Write the readings that a question offers, if any, as JSON where that is asked for."""
+    """Write the readings that a question offers, if any, as JSON on request."""
     offers = [
         {"reading": reading.strip(), "command": command} for reading, command in READING.findall(question)
     ]

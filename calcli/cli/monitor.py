@@ -34,8 +34,8 @@ def monitor(
 ) -> Shown:
     """Watch a stream: are its probabilities still right, however often one looks?
 
-    Of two classes it is the probability of the second one, else the confidence, or of --against-rest a class.
-    At most 5% of streams ever raise a false alarm. On an alarm the exit status is 1.
+    It watches the probability of the second of two classes, else the confidence; --against-rest picks a
+    class. At most 5% of streams ever raise a false alarm. On an alarm the exit status is 1.
 
     \b
     calcli monitor log.parquet --time served_at --every week --mature 30d

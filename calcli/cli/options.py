@@ -1,4 +1,4 @@
-"""The options of commands: options from settings, by name, and options that commands share."""
+"""Options of commands: options from settings, by name, and shared options."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ TEXT = {"folds": "N|COLUMN"}  # numbers or something else, and what stands for b
 
 
 def among(*registries: Iterable[str]) -> Callable[[str], list[str]]:
-    """Return what completes a name, also the last one of a list."""
+    """Return the completion of a name, also of the last name in a list."""
 
     def completed(incomplete: str) -> list[str]:
         before, comma, last = incomplete.rpartition(",")
@@ -45,7 +45,7 @@ class Chosen:
     Attributes
     ----------
     heading
-        What help has them below.
+        Their heading in help.
     names
         Of the settings.
     meanings
@@ -57,7 +57,7 @@ class Chosen:
     meanings: Mapping[str, str]
 
     def parameters(self, owner: type[Any]) -> Iterator[tuple[Setting, Parameter]]:
-        """Yield the settings with the parameters that typer makes options of."""
+        """Yield the settings with the parameters that typer turns into options."""
         settings = declared(owner)
         for name in self.names:
             setting = settings[name]
@@ -81,12 +81,12 @@ class Chosen:
 
 
 def chosen(heading: str, names: str, **meanings: str) -> Chosen:
-    """Return settings as options below a heading, by their names with blanks between."""
+    """Return settings as options below a heading, from names separated by blanks."""
     return Chosen(heading, tuple(names.split()), meanings)
 
 
 def text(metavar: str | None, help: str, *names: str, under: str | None = None) -> Any:
-    """Return the form of an option with text, or of a flag, perhaps below its own heading."""
+    """Return the declaration of an option with text, or of a flag, optionally below a separate heading."""
     return Option(*names, metavar=metavar, help=help, rich_help_panel=under)
 
 
@@ -96,7 +96,7 @@ def option(name: str, form: Any, default: Any) -> Parameter:
 
 
 def _type(setting: Setting) -> Any:
-    """Return the type that typer makes of the text of an option."""
+    """Return the type to which typer converts the text of an option."""
     values = setting.values
     if values.choices:
         return Literal[values.choices]
@@ -106,12 +106,12 @@ def _type(setting: Setting) -> Any:
 
 
 def made(owner: type[Any], settings: Iterable[Setting], values: Mapping[str, Any]) -> Any:
-    """Return settings as their class holds them, of the values of their options.
+    """Return settings from the values of their options.
 
     Raises
     ------
     UsageError
-        If one makes no sense.
+        If a value is invalid.
     InputError
         If a file of class groups, costs or priors is damaged.
     """
@@ -162,7 +162,7 @@ def _page(path: str | None) -> str | None:
 
 
 def _digits(context: Context, digits: int | None) -> int | None:
-    """Let tables of this command have so many decimals."""
+    """Set the number of decimals in the tables of this command."""
     from calcli.core.language.text import ASKED
 
     token = ASKED.set(digits)
@@ -193,7 +193,7 @@ Quiet = Annotated[bool, Option("--quiet", "-q", help="No progress bar, no remark
 
 
 def outputs(formats: tuple[str, ...], details: str, *, page: bool) -> Iterator[Parameter]:
-    """Yield the options of how the results of a command are shown."""
+    """Yield the options of presentation for a command."""
     if details:
         form = Option("--details", help=details, rich_help_panel=OUTPUT)
         yield option("details", Annotated[bool, form], False)

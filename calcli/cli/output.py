@@ -1,4 +1,4 @@
-"""What goes to standard output and standard error."""
+"""Standard output and standard error."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ STREAMS = {"stdin": "r", "stdout": "w", "stderr": "w"}
 
 
 def open_streams() -> None:
-    """Make the standard streams safe to use: closed ones, and ones that cannot encode all letters.
+    """Make the standard streams safe to use, even if closed or unable to encode all letters.
 
-    A closed one would be the next file that is opened. Standard output then cannot be written to, and the
+    A closed stream would become the next opened file. Standard output then cannot be written to, and the
     user is informed; letters missing in an encoding become escapes as in JSON.
     """
     codecs.register_error(ESCAPE, _escapes)
@@ -52,12 +52,12 @@ def emit(text: str) -> None:
 
 
 def silence(stream: TextIO | None = None) -> None:
-    """Let nothing more be written to a stream that nobody reads, standard output unless told otherwise."""
+    """Stop writing to a stream that nobody reads, by default standard output."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), (stream or sys.stdout).fileno())
 
 
 def remark(text: str) -> None:
-    """Tell the user something beside the results; the exit status stays what it is if that cannot be told."""
+    """Tell the user something besides the results; if that fails, the exit status stays the same."""
     try:
         print("calcli: " + "\n  ".join(map(plain, text.split("\n  "))), file=sys.stderr, flush=True)
     except OSError:  # nobody reads on, or a full disk
@@ -65,5 +65,5 @@ def remark(text: str) -> None:
 
 
 def colored() -> bool:
-    """Return whether standard output is to be emphasized: on a terminal, unless NO_COLOR is set."""
+    """Return whether standard output may be colored: on a terminal, unless NO_COLOR is set."""
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR")

@@ -1,4 +1,4 @@
-"""How the command line is parsed: values of their types, repeated options, help on a screen."""
+"""Parsing of the command line: types of values, repeated options, help that fits on a screen."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ class PlainGroup(TyperGroup):
 
 
 class Command(TyperCommand):
-    """A command that takes text for text.
+    """A command with parameters that stay text.
 
-    Its lists add up when repeated; of any other option given twice it says which counts. Its help has the
+    Repeated lists add up; for any other option given twice it tells which one counts. Its help has the
     common options; `--help-all` has all others too, by group.
     """
 
@@ -76,12 +76,12 @@ class Command(TyperCommand):
         return parser
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse the command line; how much help is asked for is known before help is written."""
+        """Parse the command line; the extent of the help is known before help is written."""
         ctx.meta[ALL] = ALL in args
         return super().parse_args(ctx, args)
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Write the arguments, the common options, and all others by group if asked for."""
+        """Write the arguments, the common options, and on request all others by group."""
         sections: dict[str, list[tuple[int, tuple[str, str]]]] = {"Arguments": [], COMMON_HEADING: []}
         params = self.get_params(ctx)
         few = sum(param.param_type_name == "option" for param in params) <= FEW
@@ -108,9 +108,9 @@ class Command(TyperCommand):
 
 
 def plainly(params: list[Any]) -> list[Any]:
-    """Return parameters for which typer converts only other types than their own.
+    """Return parameters that typer does not convert if they have their type already.
 
-    For anything else, also for absent values, typer loads pydantic, which takes as long as numpy. Versions
+    Otherwise, even for absent values, typer loads pydantic, which takes as long as numpy. Versions
     that do not load it are left alone.
     """
     for param in params:
@@ -132,7 +132,7 @@ def _value(param: Any, ctx: Any, value: Any) -> Any:
 
 
 def _one(param: Any, value: Any, values: dict[str, Any], ctx: Any) -> Any:
-    """Return the one value of an option that has one."""
+    """Return the value of an option with a single value."""
     if not isinstance(value, list):
         return value
     if param.metavar == LIST and param.nargs == 1:
@@ -143,7 +143,7 @@ def _one(param: Any, value: Any, values: dict[str, Any], ctx: Any) -> Any:
 
 
 def _with_choices(names: str, text: str) -> tuple[str, str]:
-    """Return the help of an argument or option, with its choices among its words."""
+    """Return the help of an argument or option, with its choices."""
     match = CHOICES.search(names)
     if match is None:
         return names, text

@@ -30,9 +30,9 @@ def plan(
     detect: Annotated[str | None, text("X", "A difference to see, two-sided, at a power of 80%.")] = None,
     watcher: Watcher,
 ) -> Shown:
-    """Say how many rows a decision needs, before more are labelled.
+    """Find how many rows a decision needs, before you label more.
 
-    By how much the rows differ in the files at hand, such as a pilot study's.
+    The files, such as those of a pilot study, show how much the rows vary.
 
     \b
     calcli plan old.parquet new.parquet --margin log_loss=1%

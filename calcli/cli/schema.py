@@ -24,7 +24,7 @@ def schema(
 ) -> None:
     """Print the JSON Schema of a report or of a calibrator.
 
-    `"schema": "calcli.NAME/1"` in a file says which.
+    `"schema": "calcli.NAME/1"` in a file names its schema.
 
     \b
     calcli schema

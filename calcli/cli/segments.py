@@ -23,10 +23,10 @@ def segments(
     settings: Annotated[SegmentSettings, chosen("Which segments", SETTINGS)],
     reading: Reading,
 ) -> Shown:
-    """Find segments with probabilities off beyond chance.
+    """Find segments with probabilities that are off beyond chance.
 
-    Of two classes it is the probability of the second one, else the confidence, or of --against-rest a class.
-    Of calibrated data sets at most 5% have any segment found. "Nothing beyond chance" is an answer.
+    It tests the probability of the second of two classes, else the confidence; --against-rest picks a class.
+    At most 5% of calibrated data sets have any segment found. "Nothing beyond chance" is an answer.
 
     \b
     calcli segments preds.parquet --columns country,device,age

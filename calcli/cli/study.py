@@ -68,7 +68,7 @@ def study(
 ) -> Shown:
     """Study estimators of calibration errors; procedures of the works.
 
-    Of a simulated system: quantiles and mean of estimate minus truth over many data sets. Of a file:
+    For a simulated system: quantiles and mean of estimate minus truth over many data sets. For a file:
 
     \b
     posteriors    true errors, and scores, under known posteriors

@@ -37,8 +37,8 @@ def threshold(
 
     --max-error finds one on the confidence, --min-precision, --min-recall and --max-alerts one on the
     probability of a class. The promise is true with a probability of --level over validation sets. It needs
-    independent rows that no calibrator was fitted to. If nothing can be promised, nothing is written and the
-    status is 1.
+    independent rows to which no calibrator was fitted. If nothing can be promised, nothing is written and the
+    exit status is 1.
 
     \b
     calcli threshold val.parquet --max-error 0.05 -o threshold.json

@@ -1,4 +1,4 @@
-"""Results to figures: `draw` one, write the `standard_set`, or call the drawing functions themselves."""
+"""Figures of results: `draw` one, write the `standard_set`, or call the drawing functions directly."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from calcli.core.language.errors import InputError
 
 try:
     import matplotlib  # noqa: F401
-except UnicodeDecodeError as fault:  # in a file of the working folder or the user, which it reads first
+except UnicodeDecodeError as fault:  # in a file of the user that matplotlib reads on import
     raise InputError(
         "matplotlibrc, of this folder or the user: expected UTF-8; correct or remove it"
     ) from fault

@@ -1,4 +1,4 @@
-"""What a calibrator does to a score."""
+"""The effect of a calibrator on a score."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def caption(results: Mapping[str, CalibrationMap], classes: Sequence[str] = ()) 
 def calibration_map(results: Mapping[str, CalibrationMap], classes: Sequence[str] = ()) -> Figure:
     """Draw calibrated against uncalibrated score, and the frequencies in the data as circles.
 
-    The area of a circle grows with the number of rows. Where rows of one score get different calibrated
+    The area of a circle grows with the number of rows. If rows with one score get different calibrated
     scores, a band holds 90% of the rows.
 
     Parameters
@@ -134,7 +134,7 @@ def calibration_map(results: Mapping[str, CalibrationMap], classes: Sequence[str
 
 
 def _tell(axes: Axes, result: CalibrationMap) -> None:
-    """Let circles tell how often the outcome was seen, in front of what the curve tells."""
+    """Let circles show the observed frequency on hover, in front of the values of the curve."""
     bins = result.bins
     b = bins.count > 0
     score, frequency = bins.score[b] / bins.weight[b], bins.outcome[b] / bins.weight[b]

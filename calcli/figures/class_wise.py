@@ -26,7 +26,7 @@ from calcli.figures.wording import titles, words
 
 SMALL_MULTIPLES = 30  # classes up to which each has its own diagram
 LEAST_RANGE = 0.1  # of colors
-HEAT_MAP_ROWS = 100  # more names cannot be read
+HEAT_MAP_ROWS = 100  # more names would be illegible
 GAPS = LinearSegmentedColormap.from_list("gaps", [(0, UNDER), (0.5, "#d3e6f3"), (0.5, "#fbe3d2"), (1, OVER)])
 
 
@@ -67,9 +67,9 @@ def caption(results: Mapping[str, ClassReliability]) -> str:
 def class_wise(results: Mapping[str, ClassReliability]) -> Figure:
     """Draw the reliability of every class, largest error first: up to 30 diagrams, else a heat map of gaps.
 
-    In the heat map only gaps beyond chance have a color, corrected for the number of cells.
+    In the heat map only gaps beyond chance, corrected for the number of cells, have a color.
 
-    The classes of all systems are in the order of the first one: the same place shows the same class.
+    The classes of all systems are in the order of the first system: the same position shows the same class.
 
     Parameters
     ----------
@@ -148,7 +148,7 @@ def _heat_maps(results: Mapping[str, ClassReliability], order: Positions) -> Fig
 
 
 def _counted(result: ClassReliability) -> str:
-    """Say how many cells there are and how many are colored."""
+    """Return the number of cells, and of colored cells, in words."""
     cells = np.count_nonzero(result.bins.count)
     return f"{_size(result)}; {np.count_nonzero(result.beyond_chance):,} of {cells:,} cells beyond chance"
 
@@ -161,7 +161,7 @@ def _parts(count: int, width: float, height: float) -> tuple[Figure, list[SubFig
 
 
 def _range(results: Iterable[ClassReliability]) -> float:
-    """Return the gap at which colors saturate: few cells beyond chance exceed it, or others would be pale."""
+    """Return the gap at which colors saturate: few cells beyond chance exceed it, and others are not pale."""
     gaps_beyond = [np.abs(result.gap)[result.beyond_chance] for result in results]
     gaps = np.append(np.concatenate(gaps_beyond), 0)
     return max(LEAST_RANGE, float(np.quantile(gaps, 0.95)))

@@ -20,7 +20,7 @@ PROVEN = ("better", "worse", "different")
 
 @styled
 def changes(systems: Mapping[str, Mapping[str, Difference]]) -> Figure:
-    """Draw the change of each metric with its interval, in a row on its own scale; margins are gray.
+    """Draw the change of each metric with its interval, in a separate row and scale; margins are gray.
 
     Diamonds are proven to differ.
 

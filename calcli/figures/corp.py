@@ -102,7 +102,7 @@ def reliability_curve(results: Mapping[str, Curve], classes: Sequence[str] = ())
     """Draw isotonic (CORP) or spline reliability curves side by side.
 
     The gray band, if there is one, holds 90% of the curves that calibrated scores would give, point by point.
-    Where no rows tell it, the curve is dotted. Ticks are raw data: rows with the outcome above, without it
+    Without support by rows, the curve is dotted. Ticks are raw data: rows with the outcome above, without it
     below. At the bottom is the distribution of the scores.
 
     Parameters
@@ -144,7 +144,7 @@ def _curve(axes: Axes, result: Curve) -> None:
     frequency = np.where(result.supported, result.frequency, np.nan)
     axes.plot(result.score, frequency, **CURVE, rasterized=many, clip_on=False)
     supported = np.pad(result.supported, 1)
-    alone = result.supported & ~supported[:-2] & ~supported[2:]  # of which a line shows nothing
+    alone = result.supported & ~supported[:-2] & ~supported[2:]  # points that a line does not show
     axes.plot(result.score[alone], frequency[alone], color=UNDER, marker="o", markersize=2.5, linestyle="")
     inside = axes.get_xaxis_transform()  # at the edges, whatever part is shown
     ticks: Look = {"color": INK, "linewidth": 0.4, "alpha": 0.6, "transform": inside}

@@ -1,4 +1,4 @@
-"""The deviation diagram: the same gaps on a line of their own, with what chance alone would allow."""
+"""The deviation diagram: gaps along a line, with the range that chance alone allows."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from calcli.figures.style import (
 )
 from calcli.figures.wording import Words, titles, words
 
-MARKS = 60  # more than so many are drawn smaller
+MARKS = 60  # above this number they are drawn smaller
 OVERS: Look = {"color": OVER, "marker": "^", "markersize": 5.0, "linestyle": ""}
 UNDERS: Look = {"color": UNDER, "marker": "v", "markersize": 5.0, "linestyle": ""}
 WITHIN: Look = {"color": INK, "marker": "o", "markersize": 3.6, "markerfacecolor": "white", "linestyle": ""}
@@ -124,7 +124,7 @@ def _deviations(axes: Axes, result: Reliability) -> None:
 
 
 def _reach(result: Reliability) -> float:
-    """Return how far marks and bars reach; the bars of thin bins alone may leave the panel."""
+    """Return the extent of marks and bars; only the bars of thin bins may leave the panel."""
     bars = np.stack([result.low, result.high])
     if not result.thin[result.bins.count > 0].all():
         bars[:, result.thin] = np.nan

@@ -1,4 +1,4 @@
-"""Mean divergences from a fixed posterior, some of them score divergences."""
+"""Mean divergences from a fixed posterior, including score divergences."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def make(evaluations: Evaluations, view: View) -> Made:
 def divergence_curves(results: Mapping[str, Divergences]) -> Figure:
     """Draw mean divergences of posteriors from a fixed one (Ferrer & Ramos 2024, fig. 4).
 
-    The star is at the mean posterior, the line at the minimum. They are apart where no score has that
-    divergence, as of absolute differences.
+    The star is at the mean posterior, the line at the minimum. They differ if no score has that
+    divergence, as for absolute differences.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""From evaluations to figures: `draw` one, or write the standard set of a report."""
+"""Drawing figures of evaluations: one, or the standard set of a report."""
 
 from __future__ import annotations
 
@@ -48,12 +48,12 @@ class View(ViewSettings):
     draws
         Simulated data sets behind consistency bars.
     metrics
-        Metrics to draw over epochs and slices; empty for the usual ones.
+        Metrics to draw over epochs and slices; empty for the default ones.
     calibrators
         Calibrators to map, by name.
     selected
-        Over epochs: in words, how files were chosen on another set, and the number chosen of each run by its
-        folder, or of all as ""; None to mark the best value of each series itself.
+        Over epochs: in words, how files were chosen on another set, and the chosen number of each run by its
+        folder, or of all as ""; None to mark the best value of each series.
     """
 
     draws: int = 999
@@ -84,14 +84,14 @@ class Drawing:
     Attributes
     ----------
     figure
-        What was drawn.
+        The figure.
     tables
-        Columns of the results drawn, by system, class group or metric; where a panel shows more than one
+        Columns of the drawn results, by system, class group or metric; if a panel shows more than one
         table, the others follow as "SYSTEM, observed" and the like.
     name
-        Of the figure, a key of `FIGURES`.
+        Name of the figure, a key of `FIGURES`.
     title
-        What it is of.
+        Name of the data.
     caption
         A description for a reader without the image and for a paper: rows, bins, bands, draws, seed.
     """
@@ -106,7 +106,7 @@ class Drawing:
         return f"<Drawing of {self.name}: {self.title}>"
 
     def _repr_png_(self) -> bytes:
-        """Return what a notebook shows."""
+        """Return the PNG for a notebook."""
         image = BytesIO()
         save(self.figure, image, "png")
         return image.getvalue()
@@ -116,20 +116,20 @@ class Drawing:
         return save(self.figure, path, title=self.title, caption=self.caption)
 
     def records(self) -> Iterator[dict[str, Any]]:
-        """Yield a record for each row of the tables; `name` says which table it is of."""
+        """Yield a record for each row of the tables; `name` is the table."""
         for name, columns in self.tables.items():
             for row in zip(*(column.tolist() for column in columns.values()), strict=True):
                 yield {"name": name} | dict(zip(columns, row, strict=True))
 
 
 class Tabled(Protocol):
-    """What a figure shows, a result of `calcli.core.curves`."""
+    """The numbers of a figure, a result of `calcli.core.curves`."""
 
     def tables(self) -> Tables:
-        """Return its tables; the one behind the figure has an empty name, others are named."""
+        """Return its tables; the table behind the figure has an empty name."""
 
 
-Made = tuple[Figure, Mapping[str, Tabled], str]  # the last says what is drawn, for the caption
+Made = tuple[Figure, Mapping[str, Tabled], str]  # the last one describes the figure, for the caption
 INDEPENDENT = "independent rows that are not weighted by their labels, without --cluster and --priors"
 MOST_NAMED = 4  # systems named in a caption
 
@@ -137,7 +137,7 @@ MOST_NAMED = 4  # systems named in a caption
 def draw(name: str, evaluations: Evaluations, view: View | None = None) -> Drawing:
     """Draw one figure of one or several evaluations, side by side on the same scales.
 
-    The function `make` of the module that is called like the figure computes and draws it.
+    The function `make` of the module with the figure's name computes and draws it.
 
     Parameters
     ----------
@@ -180,7 +180,7 @@ def draw(name: str, evaluations: Evaluations, view: View | None = None) -> Drawi
 
 
 def chance_note(figure: Figure, evaluations: Evaluations) -> str:
-    """Say below a figure, and in its caption, if chance was drawn for other rows than these."""
+    """Return a note, for a figure and its caption, if chance was simulated for other rows than these."""
     if are_independent(evaluations):
         return ""
     footed(figure, "Chance: as if rows were independent and not weighted by their labels")
@@ -188,7 +188,7 @@ def chance_note(figure: Figure, evaluations: Evaluations) -> str:
 
 
 def are_independent(evaluations: Evaluations) -> bool:
-    """Tell whether rows are independent and not weighted by their labels."""
+    """Return whether rows are independent and not weighted by their labels."""
     return all(evaluation.settings.draws_outcomes for evaluation in evaluations.values())
 
 
@@ -211,7 +211,7 @@ def _require_fitting(kind: FigureKind, evaluations: Evaluations, view: View) -> 
 
 
 def _refuse_more_classes(kind: FigureKind, evaluations: Evaluations) -> None:
-    """Raise a UsageError unless all are of two classes."""
+    """Raise a UsageError unless all systems have two classes."""
     for evaluation in evaluations.values():
         predictions = evaluation.predictions
         if predictions.n_classes != 2:
@@ -222,7 +222,7 @@ def _refuse_more_classes(kind: FigureKind, evaluations: Evaluations) -> None:
 
 
 def _named(evaluations: Evaluations) -> str:
-    """Say which systems there are, and how many rows each has."""
+    """Return the systems and their numbers of rows, in words."""
     rows = {name: evaluation.predictions.n_rows for name, evaluation in evaluations.items()}
     if len(rows) <= MOST_NAMED:
         return ", ".join(f"{name} (n = {n:,})" for name, n in rows.items())
@@ -230,7 +230,7 @@ def _named(evaluations: Evaluations) -> str:
 
 
 def _size(evaluations: Evaluations) -> str:
-    """Say how many rows systems have."""
+    """Return the numbers of rows of systems, in words."""
     rows = [evaluation.predictions.n_rows for evaluation in evaluations.values()]
     least, largest = min(rows), max(rows)
     suffix = " each" if len(rows) > 1 else ""
@@ -272,7 +272,7 @@ def standard_drawings(evaluation: Evaluation) -> Iterator[tuple[str, Drawing]]:
 
 
 def system_name(evaluation: Evaluation) -> str:
-    """Return what figures call the only system: its file, or what a table in memory holds."""
+    """Return the name of the only system in figures: its file, or a word for a table in memory."""
     provenance = evaluation.predictions.provenance
     return provenance.name or (Path(provenance.path).name if provenance.files else "predictions")
 
@@ -283,7 +283,7 @@ T = TypeVar("T")
 def through_lens(
     compute: Callable[[Evaluation, Problem], T], evaluations: Evaluations, view: View
 ) -> dict[str, T]:
-    """Return the results of a function of each system's problem, by the lens and region of a view."""
+    """Return the results of a function for each system's problem, through the lens and region of a view."""
     if view.lens.startswith("class-"):
         require_same_classes(evaluations)
     where = "" if view.region == "all" else f", {view.region}"
@@ -301,12 +301,12 @@ def zoomed(figure: Figure, view: View, height: tuple[float, float] | None = None
 
 
 def classes_of(evaluations: Evaluations) -> Sequence[str]:
-    """Return the class names of the first system, as texts show them."""
+    """Return the class names of the first system, as shown in text."""
     return _said(next(iter(evaluations.values())))
 
 
 def shared_classes(evaluations: Evaluations) -> Sequence[str]:
-    """Return the class names that all systems share, as texts show them; empty if they differ."""
+    """Return the class names that all systems share, as shown in text; empty if they differ."""
     every = {_said(evaluation) for evaluation in evaluations.values()}
     return every.pop() if len(every) == 1 else ()
 
@@ -318,7 +318,7 @@ def _said(evaluation: Evaluation) -> tuple[str, ...]:
 
 
 def require_same_classes(evaluations: Evaluations) -> None:
-    """Raise an InputError if systems have other classes than the first one."""
+    """Raise an InputError if the classes of a system differ from the first system's."""
     reference, *systems = (evaluation.predictions for evaluation in evaluations.values())
     for predictions in systems:
         require_classes(predictions, reference.classes, reference.provenance.path)

@@ -28,9 +28,9 @@ CAPTION = (
     "model; a star is at what another set chose."
 )
 THIN, HEAVY = 0.7, 1.8  # lines of runs, and of their mean
-LETTERS = 17  # of 7 points in an inch
+LETTERS = 17  # letters of 7 points in an inch
 KEYS, LINE = 4, 0.15  # keys of the legend in a line, and its height in inches
-MARGIN = 5  # letters that a title has less
+MARGIN = 5  # letters by which a title is shorter
 BESIDE = 18  # letters that take as much as the axis and the key beside the name of a metric
 RING: Look = {"marker": "o", "markersize": 7, "markerfacecolor": "none", "markeredgewidth": 1.4}
 STAR: Look = {"marker": "*", "markersize": 9, "markeredgecolor": "white", "markeredgewidth": 0.5}
@@ -42,7 +42,7 @@ def make(evaluations: Evaluations, view: View) -> Made:
     Raises
     ------
     UsageError
-        If there is one file alone.
+        If there is only one file.
     """
     if len(evaluations) < 2:
         raise UsageError(
@@ -108,7 +108,7 @@ def epochs(
 
 
 def _panel(axes: Axes, metrics: Sequence[Sequence[Course]], inches: float) -> None:
-    """Draw one metric, a color a series; or several, a color a metric and a dash a series."""
+    """Draw one metric with a color per series, or several with a color per metric and a dash per series."""
     room = int(LETTERS * inches)
     labels = [_name(several[0]).replace("\n", ", ") for several in metrics]
     texts = titles(labels, room - BESIDE)
@@ -158,7 +158,7 @@ def _dots(line: Doubles) -> Look:
 
 
 def _marks(metric: Sequence[Course], room: float) -> str:
-    """Say which files of a metric are marked, by their numbers alone where names have no room."""
+    """Return which files of a metric are marked, by their numbers alone if names have no room."""
     marked = [course for course in metric if _is_marked(course)]
     numbers = [f"{course.number[course.marked]}" for course in marked]
     names = [short(course.run or course.series, 14) for course in marked]
@@ -169,7 +169,7 @@ def _marks(metric: Sequence[Course], room: float) -> str:
 
 
 def _tell(axes: Axes, every: Sequence[Course]) -> None:
-    """Let the panel tell the values of each file; all metrics of a series are of the same files."""
+    """Let the panel show the values of each file on hover; all metrics of a series have the same files."""
     numbers: dict[str, Positions] = {}
     values: dict[str, dict[str, Doubles]] = {}
     for course in every:
@@ -181,7 +181,7 @@ def _tell(axes: Axes, every: Sequence[Course]) -> None:
 
 
 def _is_marked(course: Course) -> bool:
-    """Tell whether a file is marked: of a calibration error only what another set chose.
+    """Return whether a file is marked: for a calibration error only the choice on another set.
 
     It is not a proper score: its least value does not choose a model.
     """
@@ -210,7 +210,7 @@ def _legend(figure: Figure, names: Iterable[str], *, colored: bool) -> None:
 
 
 def _below(every: Iterable[Course], smoothing: str, selected: str, *, numbered: bool) -> str:
-    """Say what the axis is, and how the lines were smoothed."""
+    """Return the words for the axis, and for the smoothing of the lines."""
     text_of_x = "Number in the name of the file" if numbered else "File, in the order given"
     text = f"{text_of_x} ({f'star: {selected}' if selected else 'ring: best value'}"
     if any(course.run for course in every):

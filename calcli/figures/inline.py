@@ -1,4 +1,4 @@
-"""Figures for pages: SVG with real text, in the colors of the page, that shows its values on hover."""
+"""Figures for pages: SVG with real text, in the colors of the page, with values on hover."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ PAPER = {INK: "ink", MUTED: "muted", GRID: "grid", BAR: "bar", "#ffffff": "paper
 
 @dataclass(frozen=True)
 class Area:
-    """Boxes of a panel that tell something.
+    """Boxes of a panel with text on hover.
 
     Attributes
     ----------
@@ -41,7 +41,7 @@ class Area:
     corners
         (n, 2, 2) two opposite corners of each, in its coordinates.
     texts
-        What each says.
+        The text of each.
     around
         Points to add on every side.
     """
@@ -55,7 +55,7 @@ class Area:
 AREAS: WeakKeyDictionary[Figure, list[Area]] = WeakKeyDictionary()
 
 
-MARK = 5.0  # points: how far around the middle of a mark it tells
+MARK = 5.0  # points: radius around the middle of a mark that shows its text
 
 
 def tell(
@@ -65,7 +65,7 @@ def tell(
     texts: Sequence[str],
     around: float = 0.0,
 ) -> None:
-    """Let boxes of a panel tell something on a page, where people point at them.
+    """Let boxes of a panel show text on hover, on a page.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ def tell(
     x, y
         Lower and upper ends, each (n,) or a number.
     texts
-        What each of the n boxes says.
+        The text of each of the n boxes.
     around
         Points to add on every side.
     """
@@ -88,16 +88,16 @@ def tell(
 def tell_curves(
     axes: Axes, quantity: str, curves: Mapping[str, tuple[ArrayLike, Mapping[str, ArrayLike]]]
 ) -> None:
-    """Let upright strips of a panel tell the values of its curves, at points that they are drawn through.
+    """Let vertical strips of a panel show the values of its curves on hover.
 
     Parameters
     ----------
     axes
         The panel, with the limits of its y axis.
     quantity
-        What the x axis is.
+        Name of the x axis.
     curves
-        Ascending x of each system, and its values by name, with nan where there is none.
+        Ascending x of each system, and its values by name, nan where missing.
     """
     systems = [
         (
@@ -155,7 +155,7 @@ def inline_svg(figure: Figure, name: str, label: str) -> str:
     figure
         What to show.
     name
-        Of the figure, unique within the page: what the element defines is called after it.
+        Name of the figure, unique within the page: it prefixes the names in the element.
     label
         The description, for a reader without the image.
     """
@@ -176,7 +176,7 @@ def inline_svg(figure: Figure, name: str, label: str) -> str:
 
 
 def _hovers(figure: Figure) -> Iterator[str]:
-    """Yield an invisible box with its text for everything a figure says on hover."""
+    """Yield an invisible box with its text for everything that a figure shows on hover."""
     scale, height = POINTS / figure.dpi, figure.get_figheight() * POINTS
     for area in AREAS.get(figure, ()):
         flat = area.axes.transData.transform(area.corners.reshape(-1, 2)) * scale

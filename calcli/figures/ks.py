@@ -21,7 +21,7 @@ from calcli.figures.wording import Words, titles, words
 
 PROMISED: Look = {"color": OVER, "linestyle": (0, (4, 1.5)), "linewidth": 1.4}
 OBSERVED: Look = {"color": UNDER, "linestyle": "-", "linewidth": 1.4}
-STRIPS = 25  # that tell their values on a page
+STRIPS = 25  # points with values on a page
 HEADS = ("a  cumulative", "b  cumulative, warped", "c  smoothed slope", "d  frequency by score")
 
 
@@ -104,7 +104,7 @@ def ks_graphs(results: Mapping[str, Cumulative], classes: Sequence[str] = ()) ->
 
 
 def _tell(sums: Axes, slopes: Axes, result: Cumulative) -> None:
-    """Let strips of two panels tell the sums, and their slopes, at the middle of each."""
+    """Let strips of two panels show the sums, and their slopes, at the middle of each."""
     ends = np.linspace(0, 1, STRIPS + 1)
     middle = np.searchsorted(result.fractile, (ends[:-1] + ends[1:]) / 2).clip(max=len(result.fractile) - 1)
     rows = [f"{percent(result.fractile[at])} of the rows" for at in middle]

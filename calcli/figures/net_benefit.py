@@ -19,7 +19,7 @@ CAPTION = (
     "times t / (1 - t). Dotted: class 1 for every row (treat all). Dashed: for none (treat none), 0."
 )
 NONE: Look = CONSTANT | {"linestyle": (0, (4, 1))}
-DEPTH = 0.25  # below 0, as a share of the height above: where treating all goes on falling
+DEPTH = 0.25  # depth below 0, as a share of the height above, for the falling curve of treating all
 
 
 def make(evaluations: Evaluations, view: View) -> Made:

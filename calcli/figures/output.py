@@ -36,7 +36,7 @@ def save(
     title: str = "",
     caption: str = "",
 ) -> list[str]:
-    """Write a figure, without a date or the version of what drew it.
+    """Write a figure, without a date or a version of software.
 
     Parameters
     ----------
@@ -45,18 +45,18 @@ def save(
     target
         A path, with the format as its ending unless `format` names one, or an open binary file.
     format
-        "png" at 200 dots an inch unless rcParams say otherwise, "svg" or "pdf".
+        "png" at 200 dots per inch unless rcParams say otherwise, "svg" or "pdf".
     title, caption
         Title and description in the file, for a reader without the image.
 
     Returns
     -------
-    The characters that the font lacks, each once; a box is drawn in place of each, but for SVG.
+    The characters that the font lacks, each once; a box stands for each, except in SVG.
 
     Raises
     ------
     UsageError
-        If the format is none of these, or the target neither a path nor a file.
+        If the format is unknown, or the target is neither a path nor a file.
     """
     path = None if hasattr(target, "write") else Path(PATH.checked("path", target))
     chosen = format or ("png" if path is None else path.suffix.lstrip(".").lower())
@@ -74,7 +74,7 @@ def save(
         else:
             figure.savefig(stream, format=chosen, dpi=dots, metadata=UNDATED[chosen] | words)
     content = stream.getvalue()
-    if chosen == "svg" and caption:  # readers of screens look for it beside the title
+    if chosen == "svg" and caption:  # screen readers look for it beside the title
         content = content.replace(b"</title>", b"</title>\n <desc>%s</desc>" % escape(caption).encode(), 1)
     with nullcontext(target) if path is None else path.open("wb") as file:
         cast(IO[bytes], file).write(content)
@@ -84,11 +84,11 @@ def save(
             missing[chr(int(match[1]))] = None
         else:
             warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
-    return [] if chosen == "svg" else list(missing)  # whoever shows the SVG may have them
+    return [] if chosen == "svg" else list(missing)  # the viewer of the SVG may have them
 
 
 def _write_png(figure: Figure, stream: IO[bytes], dpi: float, metadata: dict[str, Any]) -> None:
-    """Write a PNG by one draw; `savefig` would draw everything in vain before, to lay it out."""
+    """Write a PNG with one draw; `savefig` would draw everything twice for the layout."""
     dots, figure.dpi = figure.dpi, dpi
     FigureCanvasAgg(figure).print_png(stream, metadata=metadata)  # type: ignore[no-untyped-call]
     figure.dpi = dots

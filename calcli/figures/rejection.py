@@ -33,7 +33,7 @@ SMALL: dict[str, Any] = {"color": MUTED, "fontsize": 6.5}
 
 
 def _highest(result: RejectionCurve) -> float:
-    """Return the highest of the curves, and of the interval where that does not hide them."""
+    """Return the maximum of the curves, and of the interval where that does not hide them."""
     ends = result.high[result.rejected <= OPENING]
     return float(np.nanmax([*result.error_rate, *result.promised, *ends]))
 
@@ -64,17 +64,17 @@ def _areas(evaluation: Evaluation) -> str:
 
 @styled
 def rejection_curves(results: Mapping[str, RejectionCurve], areas: Mapping[str, str]) -> Figure:
-    """Draw the error rate of the kept rows against the share rejected, least sure first, in its interval.
+    """Draw the error rate of the kept rows against the rejected share, with its interval.
 
-    The thin line of each system is what its confidence promises; where it runs below the thick one, the
-    system abstains too rarely.
+    The thin line of each system is the error rate that its confidence implies; where it runs below the thick
+    one, the system abstains too rarely.
 
     Parameters
     ----------
     results
         Rejection curves by system name.
     areas
-        By system name, what the legend says of the areas under curves of risk and coverage.
+        By system name, the words of the legend for the areas under curves of risk and coverage.
     """
     labels = {name: f"{title}\n{areas[name]}".strip() for name, title in titles(results).items()}
     figure = new_figure(COLUMN, 2.75 + 0.14 * len("\n".join(labels.values()).splitlines()))

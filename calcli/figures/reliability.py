@@ -1,4 +1,4 @@
-"""The reliability diagram: what was observed against what was predicted, and where the predictions are."""
+"""The reliability diagram: observed frequencies against predictions, and the distribution of predictions."""
 
 from __future__ import annotations
 
@@ -55,9 +55,9 @@ from calcli.figures.style import (
 )
 from calcli.figures.wording import Words, titles, words
 
-GAP_WIDTH = 0.36  # of the bar it stands on
+GAP_WIDTH = 0.36  # of the bar below it
 WIDEST_GAP = 0.03
-THINNEST = 0.008  # what can still be seen
+THINNEST = 0.008  # smallest visible size
 BARS: Look = {"facecolor": BAR, "edgecolor": "white", "linewidth": 0.5}
 MANY_BARS: Look = BARS | {"linewidth": 0}  # seams would hide them
 OVERS: Look = {"facecolor": OVER, "edgecolor": "white", "linewidth": 0, "hatch": "////"}
@@ -143,8 +143,8 @@ def reliability(
 
     Bars are the frequency of the outcome in each bin. On them stands the gap to the mean score, centered on
     it, with its end on the diagonal; its color and hatching tell its sign. Bins of fewer than ten rows are
-    faint. Below is the distribution of the scores, with their mean and the overall frequency. In log-odds a
-    point is the frequency, and the band behind it what calibrated scores would show.
+    faint. Below is the distribution of the scores, with their mean and the overall frequency. On log-odds
+    axes a point is the frequency, and the band behind it the range for calibrated scores.
 
     Parameters
     ----------
@@ -222,12 +222,12 @@ def reliability_bars(
     thin: Bools,
     visible: tuple[float, float] = (0, 1),
 ) -> None:
-    """Draw a bar for each bin with rows, and on it the gap to the mean score.
+    """Draw a bar for each nonempty bin, and on it the gap to the mean score.
 
     Parameters
     ----------
     axes
-        Where; they become the unit square.
+        The axes; they become the unit square.
     edges
         (m + 1,) edges of the bins.
     count, score, frequency
@@ -238,9 +238,7 @@ def reliability_bars(
         The scores that will be shown, by which thin bars are thin.
     """
     span = visible[1] - visible[0]
-    empty = np.where(
-        np.diff(edges) == 0, THINNEST * span / 2, 0
-    )  # a bin of one score has no width of its own
+    empty = np.where(np.diff(edges) == 0, THINNEST * span / 2, 0)  # a bin with a single score has no width
     start, right = edges[:-1] - empty, edges[1:] + empty
     bars = BARS if len(count) <= MOST_SEAMS else MANY_BARS
     half = np.clip((right - start) * GAP_WIDTH, THINNEST * span, WIDEST_GAP * span) / 2
@@ -266,7 +264,7 @@ def _tell_errors(panels: Sequence[Axes], results: Sequence[Reliability], *, inte
     if results[0].in_log_odds:  # where there are points only of scores that are far too low
         place, separator, look = (0.03, 0.975), "\n", {"ha": "left", "va": "top", "zorder": 1.5}
     else:
-        width, height = size_of(panels[0])  # the less room, the more of it the words take
+        width, height = size_of(panels[0])  # words take a larger share of less room
         wide, high = max(1, PANEL / width), max(1, HEIGHT / 2 / height)
         for between, across, down in ((", ", 0.71, 0.2), ("\n", 0.5, 0.3)):
             if all(_has_room(result, across * wide, 1 - down * high, intervals) for result in results):
@@ -281,7 +279,7 @@ def _tell_errors(panels: Sequence[Axes], results: Sequence[Reliability], *, inte
 
 
 def _has_room(result: Reliability, width: float, bottom: float, intervals: bool) -> bool:
-    """Tell whether the upper left corner is empty, as wide and down to there."""
+    """Return whether the upper left corner is empty, to a width and depth."""
     low, high = region_ends(result.binned.metric.region)
     tops = np.fmax(result.interval[1] if intervals else result.frequency, result.mean_score)
     return not np.any(tops[result.edges[:-1] < low + width * (high - low)] > bottom)
@@ -293,7 +291,7 @@ def _described(result: Reliability, separator: str, between: str = "\n") -> str:
 
 
 def described_size(result: Reliability, separator: str = ", ") -> str:
-    """Return how many rows and bins there are."""
+    """Return the numbers of rows and bins, in words."""
     lens = [] if result.lens == "top-1" else [result.lens]
     return separator.join([f"n = {result.bins.count.sum():,}", *lens, binning_words(result)])
 

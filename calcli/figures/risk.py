@@ -1,4 +1,4 @@
-"""What decisions cost: risk against their threshold."""
+"""The cost of decisions: risk against the threshold."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def risk_curves(results: Mapping[str, RiskCurve], classes: Sequence[str] = ()) -
 
 
 def _tell(odds: Axes, linear: Axes, results: Mapping[str, RiskCurve]) -> None:
-    """Let the panels tell the costs at each threshold."""
+    """Let the panels show the costs at each threshold on hover."""
     heads = ("mean cost", "constant decision")
     over_odds, over_thresholds = {}, {}
     for name, result in results.items():

@@ -37,12 +37,12 @@ def make(evaluations: Evaluations, view: View) -> Made:
 def score_bars(systems: Mapping[str, ScoreSet]) -> Figure:
     """Draw normalized scores of several systems as bars, with intervals (Ferrer & Ramos 2024, fig. 2, 3, 5).
 
-    Calibration errors have an axis of their own, with the calibration losses beside them.
+    Calibration errors share a separate axis with the calibration losses.
 
     Parameters
     ----------
     systems
-        The same metrics of each system, by its name; a value that is not finite is written, not drawn.
+        The same metrics of each system, by name; a value that is not finite is written, not drawn.
     """
     count, panels = len(systems), len(next(iter(systems.values())).panels)
     longest = max(len(panel) for panel in next(iter(systems.values())).panels)
@@ -86,7 +86,7 @@ def _bars(axes: Axes, systems: Mapping[str, tuple[Estimate, ...]]) -> None:
 
 
 def _lines(metric: Measure) -> str:
-    """Return the name of a metric, each argument in a line of its own, also nested ones."""
+    """Return the name of a metric, with each argument, also nested ones, on a separate line."""
     title, _, arguments = metric_name(metric).partition("\n")
     lines = arguments.replace("/", "\n/").split(", ") if arguments else []
     return "\n".join([title, *lines])

@@ -21,16 +21,16 @@ LONGEST = 40  # letters of a name
 def segments_forest(
     segments: Sequence[Segment], flagged: Collection[str], metric: SegmentMetric = "gap"
 ) -> Figure:
-    """Draw what segments are off by, with intervals that hold for all at once.
+    """Draw the deviations of segments with simultaneous intervals.
 
     Parameters
     ----------
     segments
-        The furthest from chance first; of many, the first ones are drawn.
+        Segments, the furthest from chance first; only the first of many are drawn.
     flagged
         Names of the segments beyond chance.
     metric
-        What they are compared by.
+        The metric of the comparison.
     """
     listed = [segment for n, segment in enumerate(segments) if n < MOST or segment.name in flagged]
     names, scale = (titles([segment.name for segment in listed], LONGEST), 100 if metric == "gap" else 1)

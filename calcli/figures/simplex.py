@@ -1,4 +1,4 @@
-"""The simplex: three or four outcomes at once, with an arrow from what was predicted to what was observed."""
+"""The simplex: three or four outcomes at once, with arrows from predicted to observed frequencies."""
 
 from __future__ import annotations
 
@@ -71,11 +71,11 @@ def _simplexes(evaluation: Evaluation, view: View) -> dict[str, Simplex]:
 
 @styled
 def simplex(results: Mapping[str, Simplex]) -> Figure:
-    """Draw simplexes side by side; of four outcomes the tetrahedron from two sides, then its faces.
+    """Draw simplexes side by side; for four outcomes the tetrahedron from two sides, then its faces.
 
     A dot is the mean prediction of a bin and the head of its arrow the observed frequencies; the darker, the
-    more rows. What chance would explain is faint, and of fewer than ten rows a dot alone (Vaicenavicius et
-    al. 2019, fig. 1).
+    more rows. Arrows within chance are faint, and bins with fewer than ten rows are only dots (Vaicenavicius
+    et al. 2019, fig. 1).
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ def _tetrahedron(axes: Axes, result: Simplex, turn: float) -> Doubles:
     up, depth = math.cos(tilt) * z + math.sin(tilt) * depth, math.cos(tilt) * depth - math.sin(tilt) * z
     solid, corners = np.stack([across, up, depth], axis=1), np.stack([across, up], axis=1)
     for a, b in combinations(range(4), 2):
-        away = []  # from whoever looks: an edge is behind if both sides that share it are
+        away = []  # seen by the viewer, an edge is behind if both adjacent sides are
         for side in (solid[[a, b, c]] for c in range(4) if c not in (a, b)):
             normal = np.cross(side[1] - side[0], side[2] - side[0])
             away.append(normal[2] * (normal @ side.mean(0)) > 0)

@@ -39,7 +39,7 @@ from calcli.figures.style import (
 from calcli.figures.wording import LENGTH, drawn, metric_name, short, titles
 
 LINE = 0.17  # inches: a slice
-LONGEST = 26  # letters: what a slice is called
+LONGEST = 26  # letters of the name of a slice
 LETTERS = 14  # in an inch of the name of a column
 ERRORS = (
     "Calibration errors grow as rows become few, so that they are not compared with all rows: gray bars are "
@@ -75,7 +75,7 @@ def caption(results: Mapping[str, Forest]) -> str:
 
 
 def _found(name: str, result: Forest) -> str:
-    """Say how many of the tested ones are marked."""
+    """Return how many of the tested slices are marked."""
     apart = [p <= SIGNIFICANT for p in result.p_apart.values() if not math.isnan(p)]
     tested = [result.is_miscalibrated(*place) for place in result.tested]
     counts = [f"{sum(apart)} of {len(apart)} differ"] if apart else []
@@ -92,12 +92,12 @@ def _which(result: Forest) -> str:
 
 @styled
 def forest(results: Mapping[str, Forest]) -> Figure:
-    """Draw metrics in every slice with their intervals, and over all rows as a line in its interval.
+    """Draw metrics in every slice with their intervals, and over all rows as a line with its interval.
 
-    A column of panels a system, a row of panels a metric; numbers of rows are from the first system. Diamonds
-    differ from all rows by more than chance, corrected for the number of slices and metrics, or are errors
-    that exceed what calibrated probabilities show there. Of more than 40 slices the marked and the worst are
-    shown. Slices of fewer than 100 rows are faint.
+    Each system has a column of panels, each metric a row; numbers of rows are from the first system. Diamonds
+    differ from all rows beyond chance, corrected for the number of slices and metrics, or are errors
+    that exceed chance under calibration. Of more than 40 slices only the marked and the worst are
+    shown. Slices with fewer than 100 rows are faint.
 
     Parameters
     ----------
@@ -146,7 +146,7 @@ def forest(results: Mapping[str, Forest]) -> Figure:
 
 
 def _called(names: Sequence[str]) -> tuple[str, Mapping[str, str]]:
-    """Return what to call slices; where one is too long, their column, if it is one, by itself."""
+    """Return the names of slices; if a name is too long, their common column is separate."""
     pairs = [name.partition("=") for name in names]
     columns = {column for column, *_ in pairs}
     if len(columns) > 1 or all(len(name) <= LONGEST for name in names):
@@ -209,5 +209,5 @@ def _slice(axes: Axes, y: int, estimate: Estimate, result: Forest, name: str) ->
 
 
 def _finite(interval: Interval | None) -> Interval | None:
-    """Return an interval that can be drawn; infinite losses make ends infinite."""
+    """Return an interval with finite ends for drawing; infinite losses make ends infinite."""
     return interval if interval and math.isfinite(interval.low) and math.isfinite(interval.high) else None

@@ -20,7 +20,7 @@ def deviations(studied: Sequence[Deviation]) -> Figure:
     Parameters
     ----------
     studied
-        By metric and number of rows.
+        Results by metric and number of rows.
     """
     metrics = list(dict.fromkeys(point.metric for point in studied))
     names = titles(metrics)
@@ -48,14 +48,14 @@ def deviations(studied: Sequence[Deviation]) -> Figure:
 
 @styled
 def with_true_curve(drawing: Drawing, score: Doubles, frequency: Doubles) -> Figure:
-    """Return a reliability diagram with the true frequency in it (Vaicenavicius et al. 2019, fig. 8).
+    """Return a reliability diagram with the true frequency added (Vaicenavicius et al. 2019, fig. 8).
 
     Parameters
     ----------
     drawing
         The diagram of one system.
     score, frequency
-        (p,) ascending scores and the true frequency there.
+        (p,) ascending scores, and their true frequencies.
     """
     axes, legend = drawing.figure.axes[0], drawing.figure.legends[0]
     (line,) = axes.plot(score, frequency, color=SERIES[2], linewidth=1.4, clip_on=False, label="true")

@@ -1,4 +1,4 @@
-"""One look for all figures: sizes for a paper's column, colors for gray print and color blindness."""
+"""The style of all figures: sizes for a paper's column, colors for gray print and color blindness."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ INK = "#222222"
 MUTED = "#6b6b6b"
 GRID = "#e4e4e4"
 BAR = "#d3d7dc"
-OVER = "#d55e00"  # more is promised than kept; also hatched
+OVER = "#d55e00"  # scores higher than outcomes; also hatched
 UNDER = "#0072b2"
 SERIES = ("#0072b2", "#d55e00", "#009e73", "#000000", "#cc79a7", "#e69f00", "#56b4e9")
 DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (8, 2)), (0, (1, 1)))
-CHANCE: Look = {"facecolor": "#9aa3ad", "linewidth": 0}  # what calibrated probabilities show
+CHANCE: Look = {"facecolor": "#9aa3ad", "linewidth": 0}  # the range for calibrated probabilities
 
 STYLE: Look = {
     "font.family": "DejaVu Sans",  # comes with matplotlib: the same letters on every machine
@@ -79,7 +79,7 @@ ROOM = 5  # ticks in log-odds that fit
 TICKS = (
     0.00001, 0.0001, 0.001, 0.01, 0.1, 0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999,
 )  # fmt: skip
-FAINT = 0.3  # opacity of bins too thin to say anything
+FAINT = 0.3  # opacity of bins with too few rows
 MOST_SEAMS = 60  # bars
 MANY = 1000  # shapes above which vector formats keep them as an image
 
@@ -92,14 +92,14 @@ OWN = re.compile(r"font\.|mathtext\.|(figure|savefig)\.dpi|legend.fontsize|.*\.(
 
 @dataclass(frozen=True)
 class Appearance:
-    """What the user wants of the look of figures.
+    """The appearance of figures as the user wants it.
 
     Attributes
     ----------
     title
         Above each; "" for none.
     width, height
-        Of each in inches; None for the usual ones.
+        Size of each in inches; None for the defaults.
     look
         Settings of matplotlib that replace calcli's.
     """
@@ -115,7 +115,7 @@ WANTED: ContextVar[Appearance] = ContextVar("wanted", default=Appearance())  # n
 
 @contextmanager
 def appearing(wanted: Appearance) -> Iterator[None]:
-    """Draw figures as they are wanted."""
+    """Draw figures with an appearance."""
     token = WANTED.set(wanted)
     try:
         yield
@@ -141,7 +141,7 @@ def style_of(path: str | None) -> Look:
 
 
 def settings() -> list[Any]:
-    """Return the style of calcli below what the user has set of fonts and dots an inch."""
+    """Return the style of calcli with the user's fonts and dots per inch."""
     usual = matplotlib.rcParamsDefault
     changed = {key: matplotlib.rcParams[key] for key in usual if OWN.match(key)}
     changed = {key: value for key, value in changed.items() if value != usual[key]}
@@ -151,7 +151,7 @@ def settings() -> list[Any]:
 
 
 def styled(draw: Callable[P, Figure]) -> Callable[P, Figure]:
-    """Let a function draw in the style of calcli with the user's fonts, and leave the settings alone."""
+    """Let a function draw in the style of calcli with the user's fonts, and restore the settings."""
 
     @wraps(draw)
     def drawn(*args: P.args, **kwargs: P.kwargs) -> Figure:
@@ -163,7 +163,7 @@ def styled(draw: Callable[P, Figure]) -> Callable[P, Figure]:
 
 @styled
 def headed(figure: Figure) -> Figure:
-    """Write the title that is wanted above a figure: above its key, if it has one."""
+    """Write the requested title above a figure, and above its key if it has one."""
     if title := WANTED.get().title:
         bold = FontProperties(weight="bold", size=STYLE["axes.titlesize"] + 1)
         if figure.legends:
@@ -175,13 +175,13 @@ def headed(figure: Figure) -> Figure:
 
 @styled
 def footed(figure: Figure, text: str) -> Figure:
-    """Write a line below a figure that has none."""
+    """Write a line below a figure without one."""
     if not figure.get_supxlabel():
         figure.supxlabel(text, fontsize=6.5)
     return figure
 
 
-PLACE: ContextVar[Any] = ContextVar("place", default=None)  # the part of a user's figure that is drawn into
+PLACE: ContextVar[Any] = ContextVar("place", default=None)  # the part of a user's figure to draw into
 
 
 @contextmanager
@@ -191,7 +191,7 @@ def drawn_in(axes: Axes) -> Iterator[None]:
     if place is None:
         raise UsageError("ax has no place in a grid of plots; expected axes of pyplot.subplots")
     axes.remove()
-    if figure.get_figure(root=True).get_layout_engine() is None:  # else titles and keys run into each other
+    if figure.get_figure(root=True).get_layout_engine() is None:  # else titles and keys would overlap
         figure.get_figure(root=True).set_layout_engine("constrained")
     token = PLACE.set(figure.add_subfigure(place))
     try:
@@ -201,7 +201,7 @@ def drawn_in(axes: Axes) -> Iterator[None]:
 
 
 def new_figure(width: float, height: float) -> Figure:
-    """Return an empty figure of that size, in inches, that keeps its labels inside."""
+    """Return an empty figure of a size in inches that keeps its labels inside."""
     if (place := PLACE.get()) is not None:
         return place
     wanted = WANTED.get()
@@ -219,9 +219,9 @@ def unit_square(axes: Axes) -> None:
 
 
 def log_odds_axes(axes: Axes, low: float, high: float, *, horizontal: bool = False) -> None:
-    """Let both axes, or the horizontal one alone, be even in log-odds between two probabilities."""
+    """Scale both axes, or only the horizontal one, in log-odds between two probabilities."""
     wide = [t for t in TICKS if low <= t <= high]
-    if len(wide) > ROOM:  # for the words of the horizontal axis: every second one, from the middle
+    if len(wide) > ROOM:  # for labels of the horizontal axis: every second tick, from the middle
         wide = wide[len(wide) // 2 % 2 :: 2]
     scaled = [(axes.xaxis, axes.set_xscale), (axes.yaxis, axes.set_yscale)]
     for axis, scale in scaled[:1] if horizontal else scaled:
@@ -237,7 +237,7 @@ def log_odds_axes(axes: Axes, low: float, high: float, *, horizontal: bool = Fal
 
 
 def zoom(figure: Figure, x: tuple[float, float], y: tuple[float, float] | None = None) -> None:
-    """Show only that part of the horizontal axes and, if given, of the vertical ones."""
+    """Limit the horizontal axes and, if given, the vertical ones."""
     for axes in figure.axes:
         axes.set_xlim(x)
         axes.xaxis.set_major_locator(MaxNLocator(5))
@@ -247,7 +247,7 @@ def zoom(figure: Figure, x: tuple[float, float], y: tuple[float, float] | None =
 
 
 def boxes(axes: Axes, x: tuple[Floats, Floats], y: tuple[Floats, Floats], **look: Any) -> PolyCollection:
-    """Draw axis-parallel boxes as one artist: a thousand bins cost as little as ten.
+    """Draw axis-parallel boxes as one artist: a thousand bins are as fast as ten.
 
     Parameters
     ----------
@@ -274,7 +274,7 @@ def thin_key(thin: Iterable[Bools]) -> list[Patch]:
 def distribution(
     axes: Axes, edges: Doubles, share: Doubles, tallest: float, ends: tuple[float, float] = (0, 1)
 ) -> None:
-    """Draw the share of the rows in each bin of the score, in a panel of its own.
+    """Draw the share of the rows in each bin of the score, in a separate panel.
 
     Parameters
     ----------
@@ -283,9 +283,9 @@ def distribution(
     edges, share
         (b + 1,) and (b,).
     tallest
-        The largest share of all systems beside each other.
+        The largest share over all systems.
     ends
-        Of the horizontal axis: 0 and 1, or what lies between them in log-odds.
+        Ends of the horizontal axis: 0 and 1, or the range shown in log-odds.
     """
     seams = 0.4 if len(share) <= MOST_SEAMS else 0  # seams would hide thin bars
     look: Look = {"facecolor": BAR, "edgecolor": "white", "linewidth": seams}
@@ -312,7 +312,7 @@ def panels(systems: int, heights: tuple[float, ...], height: float) -> tuple[Fig
     systems
         Number of systems.
     heights
-        Relative heights of the panels of one.
+        Relative heights of the panels of one system.
     height
         Of a line of systems, in inches.
     """
@@ -331,14 +331,14 @@ def panels(systems: int, heights: tuple[float, ...], height: float) -> tuple[Fig
 
 
 def size_of(axes: Axes) -> tuple[float, float]:
-    """Return the width and the height in inches of a panel's part of its figure, about."""
+    """Return the approximate width and height in inches of a panel's part of its figure."""
     figure, place = axes.figure, axes.get_subplotspec()
     rows, columns = place.get_gridspec().get_geometry() if place else (1, 1)
     return figure.bbox.width / figure.dpi / columns, figure.bbox.height / figure.dpi / rows
 
 
 def is_leftmost(axes: Axes) -> bool:
-    """Tell whether a panel is the first of its line, where the vertical axis is labeled."""
+    """Return whether a panel is the first of its line, where the vertical axis is labeled."""
     place = axes.get_subplotspec()
     return place is not None and place.is_first_col()
 

@@ -56,7 +56,7 @@ def temperature_curve(results: Mapping[str, TemperatureCurve]) -> Figure:
     axes.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
     lowest = min(float(np.min(result.log_loss)) for result in results.values())
     at_one = max(float(np.interp(1, result.temperature, result.log_loss)) for result in results.values())
-    won = at_one - lowest if at_one else 0.5  # something, where nothing is lost at any temperature
+    won = at_one - lowest if at_one else 0.5  # a positive limit if the loss is 0 at every temperature
     axes.set(ylim=(lowest - 0.08 * (won + lowest / 4), at_one + 2 * won + lowest / 2))
     axes.set(xlabel="Temperature (1: as it is)", ylabel="Log-loss (nats)")
     curves = {
@@ -68,7 +68,7 @@ def temperature_curve(results: Mapping[str, TemperatureCurve]) -> Figure:
 
 
 def _best(result: TemperatureCurve) -> str:
-    """Say where the minimum is, or beyond which end of the curve, and which rows are left out."""
+    """Return the position of the minimum, if it is on the curve, and the number of omitted rows."""
     lowest, last = result.temperature[[0, -1]]
     if result.is_best:
         described = f"best at {result.fitted:.4g}"

@@ -103,7 +103,7 @@ def _panel(axes: Axes, score: str, results: Mapping[str, WeightedRiskCurve]) -> 
 
 
 def _head(score: str) -> str:
-    """Return the head of the panel of a beta score, or of weights of one's own."""
+    """Return the head of the panel of a beta score, or of user-defined weights."""
     metric = parse_metric(score)
     if "weights" in metric.arguments:
         return f"W = {short(metric.arguments['weights'])}: area = weighted risk"

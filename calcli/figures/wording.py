@@ -1,4 +1,4 @@
-"""The words of figures: names that fit above a panel, what axes are called under each lens, and metrics."""
+"""The words of figures: names that fit above a panel, labels of axes under each lens, names of metrics."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ WORD_END = re.compile(r".*[\W_]|", re.DOTALL)
 
 
 def short(name: str, length: int = LENGTH) -> str:
-    """Return a name without its middle if it is longer.
+    """Return a name, without its middle if it is too long.
 
     Dollar signs, between which matplotlib would see a formula, are escaped, halves of characters replaced.
     """
@@ -29,7 +29,7 @@ def short(name: str, length: int = LENGTH) -> str:
 
 
 def titles(names: Iterable[str], length: int = LENGTH) -> dict[str, str]:
-    """Return what to call each of several names, no two alike.
+    """Return distinct short titles for several names.
 
     If one is too long, all lose the words that they share at the beginning and the end; a name still too long
     loses its middle; equal results get numbers.
@@ -55,7 +55,7 @@ def _differing(names: list[str]) -> list[str]:
 
 
 def _shared(names: Sequence[str]) -> int:
-    """Return with how many letters all names begin, up to the end of a word."""
+    """Return the length of the common start of all names, up to the end of a word."""
     name, *names_after = names
     same = takewhile(lambda letters: len(set(letters)) == 1, zip(name, *names_after, strict=False))
     match = WORD_END.match("".join(letter for letter, *_ in same))
@@ -69,7 +69,7 @@ def wrapped(name: str) -> str:
 
 
 def drawn(value: float, *neighbors: float, digits: int | None = None) -> str:
-    """Return a number as `number` does, a minus as it is printed."""
+    """Return a number as from `number`, with a typographic minus."""
     return number(value, *neighbors, digits=digits).replace("-", "−")
 
 
@@ -86,9 +86,9 @@ class Words:
     gap
         Label of score minus frequency.
     over, under
-        What a gap above 0, and one below, means.
+        The meaning of a gap above 0, and below 0.
     said, several, observed
-        What captions call the score, the scores, and the frequency.
+        The words in captions for the score, the scores, and the frequency.
     """
 
     score: str
@@ -139,7 +139,7 @@ def _of_classes(lens: str, classes: Sequence[str]) -> Words:
 
 
 def probability(classes: Sequence[str] = ()) -> str:
-    """Return what the probability of the second of two classes is called; "class 1" without their names."""
+    """Return the name of the probability of the second of two classes; "class 1" without class names."""
     name = short(classes[1], 20) if classes else "1"
     return f"P(class {name})" if name.isdecimal() else f"P({name})"
 

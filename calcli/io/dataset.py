@@ -19,7 +19,7 @@ from calcli.io.words import natural_key
 
 PARTITION = re.compile(r"([^=]+)=(.*)")
 SHARD = re.compile(r"(.+?)[-.]\d{3,5}-of-\d{3,5}.*")
-PACKED = (".bz2", ".xz", ".zst", ".lz4", ".br", ".z")  # parts that cannot be read
+PACKED = (".bz2", ".xz", ".zst", ".lz4", ".br", ".z")  # unreadable parts
 BESIDE = ("dataset_info.json", "dataset_infos.json", "dataset_dict.json", "state.json", "_metadata.json")
 NAME = re.compile(r"[^/=\s]+")
 
@@ -37,7 +37,7 @@ def parts_of(path: AnyPath, options: ReadOptions) -> list[AnyPath]:
     within: list[AnyPath] = []
     files = [file for file in _files(path, within) if not _is_beside(file, options)]
     if not files:
-        data = path / "data"  # of a repository of data sets
+        data = path / "data"  # from a repository of data sets
         if split := data if data.is_dir() else _only_split(path):
             return parts_of(split, options)
         raise InputError(
@@ -68,7 +68,7 @@ def parts_of(path: AnyPath, options: ReadOptions) -> list[AnyPath]:
 
 
 def partition_of(file: AnyPath, folder: AnyPath) -> dict[str, str]:
-    """Return what the names of folders within a folder say of a file, as `split=test` does."""
+    """Return the values in names of folders above a file, such as `split=test`."""
     if not folder.is_dir():
         return {}
     names = file.relative_to(str(folder)).parts[:-1]
@@ -76,21 +76,21 @@ def partition_of(file: AnyPath, folder: AnyPath) -> dict[str, str]:
 
 
 def without_labels(files: Sequence[str], options: ReadOptions) -> list[str]:
-    """Return files without files of labels beside them, which a pattern such as *.npy names too."""
+    """Return files without the files of labels that a pattern such as *.npy also matches."""
     paths = [(file, path_of(file)) for file in files]
     folders = {path.parent for _, path in paths if not _is_beside(path, options)}
     return [file for file, path in paths if path.parent not in folders or not _is_beside(path, options)]
 
 
 def same_place(part: AnyPath, folder: str, filled: Path) -> Path:
-    """Return where a part goes in another folder: to folders of the same names."""
+    """Return the path of a part in another folder, within folders of the same names."""
     target = filled / part.relative_to(folder)
     target.parent.mkdir(parents=True, exist_ok=True)
     return target
 
 
 def _files(folder: AnyPath, within: list[AnyPath]) -> Iterator[AnyPath]:
-    """Yield the files in a folder and in partitions of it, and put other folders there into a list."""
+    """Yield the files in a folder and its partitions, and collect other folders in a list."""
     entries: list[AnyPath] = list(folder.iterdir())
     for entry in sorted(entries, key=str):
         if entry.name.startswith((".", "_")):
@@ -107,7 +107,7 @@ def _files(folder: AnyPath, within: list[AnyPath]) -> Iterator[AnyPath]:
 
 
 def _is_beside(file: AnyPath, options: ReadOptions) -> bool:
-    """Return whether a file is not a part: it has labels, or describes the others."""
+    """Return whether a file is no part: it holds labels, or describes the parts."""
     return bool(LABEL_FILE.fullmatch(file.name)) or str(file) == options.labels or file.name in BESIDE
 
 
@@ -134,7 +134,7 @@ def parse_systems(texts: Sequence[str]) -> dict[str, str]:
     Raises
     ------
     UsageError
-        If one is not so, or a name is given twice.
+        If a text has another form, or a name is given twice.
     """
     return dict(by_name("--system", tuple(texts), "rf=score_rf or rf='rf_*'", names=NAME))
 

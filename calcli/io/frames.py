@@ -1,4 +1,4 @@
-"""Data frames and other tables of Python: predictions in, results out."""
+"""Data frames and other Python tables: predictions in, results out."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ if TYPE_CHECKING:
 
 
 def from_table(data: Any, options: ReadOptions, extra: Mapping[str, Array] | None = None) -> Predictions:
-    """Take a table of Python for predictions, as a file of the same columns would be.
+    """Return the predictions in a Python table, read like a file with the same columns.
 
     Parameters
     ----------
     data
-        Of pandas, polars or pyarrow, or anything with the Arrow stream interface.
+        A table of pandas, polars or pyarrow, or another object with the Arrow stream interface.
     options
-        What the columns do not say themselves.
+        Options of reading.
     extra
         Further columns by name, (N,) each.
 
     Raises
     ------
     InputError
-        If it cannot be predictions.
+        If the table holds no predictions.
     UsageError
         If an option does not fit it.
     """
@@ -63,7 +63,7 @@ def _of_pandas(data: Any) -> Any:
 
 
 def to_frame(records: Iterable[Mapping[str, Any]]) -> pandas.DataFrame:
-    """Return a table with a row for each record; columns in the order in which the records name them."""
+    """Return a table with a row for each record; columns in the order of first occurrence."""
     import pandas
 
     return pandas.DataFrame(list(records))

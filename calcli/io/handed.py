@@ -1,4 +1,4 @@
-"""Arrays handed over in Python, taken for predictions."""
+"""Predictions from arrays in Python."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from calcli.io.tables.arrays import Archive
 from calcli.io.tables.source import Shape, Source, require_rows, rows_and_columns
 
 NAME = "arrays"
-SCORES, LABELS = "the scores", "the labels"  # names that no column has
+SCORES, LABELS = "the scores", "the labels"  # reserved names for columns
 
 
 def from_arrays(
@@ -41,12 +41,12 @@ def from_arrays(
     ignore_label: Sequence[str] = (),
     drop_missing: bool = False,
 ) -> Predictions:
-    """Take arrays for predictions.
+    """Return predictions from arrays.
 
     Parameters
     ----------
     scores : array-like (N, K), (..., K) or (N,)
-        Logits, log-probabilities or probabilities; of two classes also the second one only.
+        Logits, log-probabilities or probabilities; for two classes also of the second class only.
     labels : array-like (N,) or (...)
         Integers, or text that matches `classes`.
     kind
@@ -54,13 +54,13 @@ def from_arrays(
     classes
         Class names in the order of the scores.
     positive
-        For two classes: the class to count as the second one.
+        For two classes: the class that counts as the second.
     weights : array-like (N,), optional
         Non-negative row weights.
     columns
         Further columns by name, (N,) each.
     renormalize
-        Divide rows by their sum even where it is further from one than rounding explains.
+        Divide rows by their sum even if it is further from one than rounding explains.
     ignore_label
         Labels of rows to leave out, such as "255".
     drop_missing
@@ -97,7 +97,7 @@ def from_arrays(
 def from_answers(
     confidence: Any, correct: Any, *, kind: Kind | Literal["auto"] = "auto", weights: Any = None
 ) -> Predictions:
-    """Take the confidence in answers, and whether they are right, for predictions.
+    """Return predictions from the confidence in answers and whether they are right.
 
     Parameters
     ----------
@@ -106,14 +106,14 @@ def from_answers(
     correct : array-like (N,)
         True or false, 1 or 0, or words such as "correct" and "incorrect".
     kind
-        What the confidence is: a probability, or the logarithm or log-odds of one.
+        The kind of the confidence: a probability, log-probability or log-odds.
     weights : array-like (N,), optional
         Non-negative row weights.
 
     Raises
     ------
     InputError
-        If the arrays cannot be that.
+        If the arrays cannot be answers.
     """
     refuse_swapped(confidence, correct, ("values of confidence=", "values of correct="))
     sure, right = as_array(confidence, "values of confidence="), as_array(correct, "values of correct=")
@@ -125,12 +125,12 @@ def from_answers(
 
 
 def _in_order(labels: Any, scores: Shape, classes: tuple[str, ...] | None, place: Place) -> Array:
-    """Return labels as an array, the columns of a table of one-hot ones in the order of the scores.
+    """Return labels as an array; a table of one-hot labels gets the order of the scores.
 
     Raises
     ------
     InputError
-        If its columns do not have the names of the classes, in any order, nor are numbered.
+        If its columns neither have the names of the classes, in any order, nor are numbered.
     """
     values, columns = as_array(labels, "labels"), _last_names(labels)
     if values.shape != scores or len(columns) < 2:
@@ -145,7 +145,7 @@ def _in_order(labels: Any, scores: Shape, classes: tuple[str, ...] | None, place
 
 
 def _last_names(labels: Any) -> tuple[str, ...]:
-    """Return the names of the columns of a table; of names in several levels, as pandas has, the last."""
+    """Return the names of the columns of a table; for multi-level names, as in pandas, the last level."""
     columns = getattr(labels, "columns", None)
     if getattr(columns, "nlevels", 1) > 1:
         return tuple(map(str, columns.get_level_values(-1)))  # type: ignore[union-attr]
@@ -153,7 +153,7 @@ def _last_names(labels: Any) -> tuple[str, ...]:
 
 
 def _order(columns: Sequence[str], classes: tuple[str, ...] | None, place: Place) -> list[int] | None:
-    """Return which column has each class: by its name or its number, or by what false and true stand for."""
+    """Return the column of each class: by its name or number, or by the words for false and true."""
     places = tuple(map(str, range(len(columns))))
     without_fractions = [re.sub(r"(?<=\d)\.0$", "", name) for name in columns]  # of floats
     for names, wanted in product((columns, without_fractions), (classes or places, places)):
@@ -168,7 +168,7 @@ def _order(columns: Sequence[str], classes: tuple[str, ...] | None, place: Place
 
 
 def _weighted(source: Source, weights: Any) -> Source:
-    """Return what was found with a weight for each row, if there are any; its files are none."""
+    """Return the source with row weights, if given, and without files."""
     if weights is None:
         return replace(source, files=())
     values = as_array(weights, "weights")

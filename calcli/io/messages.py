@@ -1,4 +1,4 @@
-"""The content of messages: where a row stands, what there is, and the commands to offer, each tried."""
+"""Parts of messages: the position of a row, lists of names, and offered commands, each tried."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Place:
 
 
 def in_first(looked_at: int, rows: int) -> str:
-    """Return the beginning of a sentence on the first rows, where these are not all."""
+    """Return the start of a sentence on the first rows, if there are more."""
     return "" if looked_at == rows else f"in the first {looked_at:,} rows "
 
 
@@ -80,7 +80,7 @@ class KeptPlace(Place):
         for name, rows in place.parts[:-1]:
             counts.append((name, int(mask[start : start + rows].sum())))
             start += rows
-        counts.append((place.parts[-1][0], int(mask[start:].sum())))  # a stream does not know its rows
+        counts.append((place.parts[-1][0], int(mask[start:].sum())))  # streams have no known length
         return cls(tuple(counts), place, tuple(mask.nonzero()[0].tolist()))
 
     @property
@@ -90,19 +90,19 @@ class KeptPlace(Place):
         return tuple(before[row] for row in self.rows) if before else self.rows
 
     def row(self, index: int) -> str:
-        """Name a row by where it is stored."""
+        """Name a row by its stored position."""
         return self.whole.row(self.rows[index] if self.rows else index)  # a file may have none
 
 
 def in_command(name: str) -> str:
-    """Return a data set as it stands in a command to be run; of several files `FILES`, as they were given."""
+    """Return a data set for a command; several files are `FILES`."""
     if name == STDIN:
         return "-"
     return "FILES" if re.search(r" and \d+ more$", name) else shlex.quote(name)
 
 
 def type_in_words(dtype: np.dtype[Any]) -> str:
-    """Return what values of a type other than numbers are, for messages."""
+    """Return the words for values of a type other than numbers."""
     kinds = {"U": "text", "S": "text", "T": "text", "c": "complex numbers", "M": "dates", "m": "durations"}
     kinds["O"] = "lists or the like"
     if (dtype.kind, dtype.itemsize) == ("V", 2):
@@ -114,7 +114,7 @@ def type_in_words(dtype: np.dtype[Any]) -> str:
 
 
 def listed(names: Sequence[str], limit: int = 8) -> str:
-    """Join names for a message, leaving out the middle of a long list; an empty one is `""`."""
+    """Join names for a message, without the middle of a long list; an empty name is `""`."""
     names = [name or '""' for name in names]
     if len(names) <= limit:
         return ", ".join(names) or "none"
@@ -122,23 +122,23 @@ def listed(names: Sequence[str], limit: int = 8) -> str:
 
 
 class HasScores(Protocol):
-    """What has scores to be read."""
+    """An object with scores."""
 
     @property
     def scores(self) -> Any:
-        """What gives them block by block."""
+        """The scores, with a method `blocks`."""
 
 
 T = TypeVar("T", bound=HasScores)
 
 
 class Question(InputError):
-    """Data that options must say more of.
+    """Data with several readings, among which options must choose.
 
     Parameters
     ----------
     offers
-        What they may say, the likeliest first.
+        Options that choose a reading, the likeliest first.
     sentence_with
         Returns the sentence, from the remaining offers and the function that shows the command of each.
     """
@@ -149,7 +149,7 @@ class Question(InputError):
 
 
 def answered(read: Callable[[ReadOptions], T], options: ReadOptions, commands: Commands) -> T:
-    """Return the result of reading; a question is put with the offers that can be read to their end.
+    """Return the result of reading; a question lists only offers that can be read to the end.
 
     Raises
     ------
@@ -173,26 +173,26 @@ def _reads(read: Callable[[ReadOptions], HasScores], options: ReadOptions) -> bo
 
 
 def refuse_given(options: ReadOptions, names: Sequence[str], why: str) -> None:
-    """Raise a UsageError if one of some options is given, which does not fit."""
+    """Raise a UsageError if one of these options is given."""
     for name in names:
         if name in options.given:
             raise UsageError(f"{options_alone({name: options.given[name]})}: {why}")
 
 
 def shown_in(paths: Sequence[str], options: ReadOptions) -> Commands:
-    """Return what shows the command of an offer, with what the user said already."""
+    """Return a function that shows the command of an offer, with the options already given."""
     files = " ".join(map(in_command, paths)) if len(paths) <= FEW_FILES else "FILES"
     facts = {name: value for name, value in options.given.items() if name != "system"}  # its columns are said
     return lambda offer: " ".join([f"calcli evaluate {files}", *_words({**facts, **offer})])
 
 
 def options_alone(offer: Offer) -> str:
-    """Return the options of an offer, to be added to a command."""
+    """Return the options of an offer, as text to add to a command."""
     return " ".join(_words(offer))
 
 
 def _words(options: Offer) -> Iterator[str]:
-    """Yield options with their values, as a shell takes them."""
+    """Yield options with their values, quoted for a shell."""
     for name, value in options.items():
         setting = declared(ReadOptions)[name]
         joined = setting.values.several != "repeated" or not isinstance(value, tuple)

@@ -1,4 +1,4 @@
-"""How a predictions file is to be understood, where it does not say so itself."""
+"""Options of reading a file of predictions, for facts that the file does not state."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ KINDS = Literal["auto", "logits", "log-probs", "probs", "percent"]
 @documented()
 @dataclass(frozen=True)
 class ReadOptions:
-    """The reader's options; each overrules what would be found out from the file.
+    """The options of reading; each overrides what the file suggests.
 
     Attributes
     ----------
@@ -98,14 +98,14 @@ class ReadOptions:
     renormalize: bool = setting(False, FLAG, "Divide rows of probabilities by their sum, however far from 1.")
 
     def named(self, stored: tuple[str, ...] | None) -> tuple[str, ...]:
-        """Return all classes named in the file or by the options."""
+        """Return all classes named in the file or in the options."""
         return tuple(
             name for name in (*(stored or ()), *(self.classes or ()), self.positive) if name is not None
         )
 
     @property
     def labels_by_key(self) -> bool:
-        """Whether labels are in a table of their own, with rows found by the key."""
+        """Whether labels are in a separate table, joined by the key."""
         return self.key is not None and self.labels is not None and not self.labels.endswith(".npy")
 
     @property
@@ -115,7 +115,7 @@ class ReadOptions:
         return {name: value for name, value in values.items() if value != getattr(ReadOptions, name)}
 
     def require_all_rows(self) -> None:
-        """Raise a UsageError if rows may be left out; where their order pairs them, none may."""
+        """Raise a UsageError if rows may be left out although their order pairs them."""
         if self.drop_missing:
             raise UsageError(
                 "--drop-missing may leave out other rows of each file, so that their order does not pair "
@@ -124,7 +124,7 @@ class ReadOptions:
 
 
 def read_options(options: Mapping[str, Any], spelling: Spelling = "keyword") -> ReadOptions:
-    """Return how files are to be read, from values by keyword.
+    """Return the options of reading from values by keyword.
 
     Raises
     ------

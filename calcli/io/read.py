@@ -46,10 +46,10 @@ __all__ = ["ReadOptions", "read", "read_concat"]
 SNIFFED = 1 << 16
 BLOCK = 1 << 12  # rows
 PASSED_ON = ("files", "taken", "repeats", "by_ranking", "considered", "outcomes", "questions", "identity")
-OF_STATES = ("key", "allow_unmatched")  # which pair states, too
+OF_STATES = ("key", "allow_unmatched")  # options that also pair states
 LEAST_WEIGHT = 1e-50
-LARGEST = 1e-12, 1e12  # the largest weight lies there: its products are numbers in single precision
-FEW_FILES = 16  # up to which files are looked into
+LARGEST = 1e-12, 1e12  # range of the largest weight: its products are finite in single precision
+FEW_FILES = 16  # files up to which row counts are read
 
 
 def read(path: str | Path, options: ReadOptions | None = None) -> Predictions:
@@ -61,12 +61,12 @@ def read(path: str | Path, options: ReadOptions | None = None) -> Predictions:
         A .npy, .npz, .csv, .tsv, .parquet, Arrow or JSON lines file; a folder of such files, which are
         read in the order of the numbers in their names; or "-" for standard input.
     options
-        What the file does not say itself.
+        Options of reading.
 
     Raises
     ------
     InputError
-        If it is missing, damaged, not understood or not predictions.
+        If it is missing, damaged, not understood or holds no predictions.
     UsageError
         If an option does not fit it.
     """
@@ -103,7 +103,7 @@ def _joined(names: Sequence[str], options: ReadOptions | None) -> Predictions:
 
 
 def read_part(part: Contents, name: str, options: ReadOptions) -> Predictions:
-    """Take what is in no file for predictions."""
+    """Read predictions from content without a file."""
     return answered(
         lambda attempt: understand(replace(find([part], attempt), files=()), name, attempt),
         options,
@@ -114,7 +114,7 @@ def read_part(part: Contents, name: str, options: ReadOptions) -> Predictions:
 def read_places(
     places: Sequence[tuple[AnyPath, AnyPath]], name: str, options: ReadOptions, paths: Sequence[str]
 ) -> Predictions:
-    """Read the files of a data set called so, each within what was given."""
+    """Read the files of a named data set, each with the folder that was given."""
     files = [file for file, _ in places]
     forms = [known_format(file) for file in files]
     items = [
@@ -143,7 +143,7 @@ def spooled() -> Iterator[tuple[Path, Format]]:
     if not start.strip():
         raise InputError(f"{STDIN} is empty; expected CSV, JSON lines or an Arrow stream")
     content = sniff(start)
-    if content == "csv" and not start.strip(b"\0"):  # as from a device that never ends
+    if content == "csv" and not start.strip(b"\0"):  # for example from a device that never ends
         content = "null bytes"
     if content not in BY_NAME or not BY_NAME[content].piped:
         raise InputError(
@@ -168,7 +168,7 @@ def understand(source: Source, name: str, options: ReadOptions) -> Predictions:
     Raises
     ------
     InputError
-        If what was found cannot be predictions.
+        If the source cannot be predictions.
     UsageError
         If an option does not fit it.
     """
@@ -235,7 +235,7 @@ def understand(source: Source, name: str, options: ReadOptions) -> Predictions:
 
 
 def _judged(source: Source, options: ReadOptions) -> Judged:
-    """Return what scores are; raise an InputError if they look like ranks, or may be of two kinds."""
+    """Return the kind of scores; raise an InputError if they look like ranks, or may be of two kinds."""
     if not source.decided:
         refuse_sorted(source, options)
     kind = judge_kind(source, options)
@@ -245,7 +245,7 @@ def _judged(source: Source, options: ReadOptions) -> Judged:
 
 
 def _require_text(classes: Sequence[str], place: Place) -> None:
-    """Raise an InputError if a name holds half a character, as from an escape: no file could hold it."""
+    """Raise an InputError if a name holds half a surrogate pair, which no file could hold."""
     for name in classes:
         if UNREADABLE.search(name):
             raise InputError(
@@ -254,7 +254,7 @@ def _require_text(classes: Sequence[str], place: Place) -> None:
 
 
 def _rights(source: Source) -> Source:
-    """Return answers with what says which are right as numbers; nothing may be missing."""
+    """Return answers with their outcomes as numbers; nothing may be missing."""
     assert source.labels is not None
     mend = LEAVE_OUT if source.files else ""
     refuse_gone(source.scores.missing(), f"the confidence, {source.taken[0]},", source.place, mend)
@@ -267,7 +267,7 @@ def _checked_weights(weights: Array, rows: int, place: Place, options: ReadOptio
     Raises
     ------
     InputError
-        If one is no number, negative, missing or infinite, or all are 0.
+        If a weight is no number, negative, missing or infinite, or all are 0.
     """
     if weights.dtype.kind not in "iufb":
         called = f"--weights {options.weights}" if options.weights else "the weights"
@@ -314,10 +314,10 @@ class Piece:
     path
         The file.
     folder
-        What was given: the folder that it is in, or the file itself.
+        The given path: the folder that holds it, or the file itself.
     rows
-        The numbers of its first row in the data set and of that behind its last; None where a look at its
-        file does not tell.
+        The numbers of its first row in the data set and of the row after its last; None if its
+        metadata do not tell.
     """
 
     path: str
@@ -329,7 +329,7 @@ class Piece:
 
 
 def in_pieces(paths: Sequence[str], options: ReadOptions) -> list[Piece]:
-    """Return files and files in folders; the numbers of their rows if they are few and all are Parquet."""
+    """Return files and files in folders, with the numbers of their rows if they are few and all Parquet."""
     folders = [(folder, path_of(folder)) for folder in paths]
     files = [Piece(str(file), folder) for folder, path in folders for file in parts_of(path, options)]
     if len(files) > FEW_FILES or any(known_format(path_of(piece.path)).name != "parquet" for piece in files):

@@ -15,10 +15,10 @@ _TABLES = tomllib.loads(files("calcli.io").joinpath("words.toml").read_text("utf
 ROLES = {role: frozenset(words.split()) for role, words in _TABLES["roles"].items()}
 PATTERNS = {kind: re.compile(words) for kind, words in _TABLES["patterns"].items()}
 NAMES: dict[str, str] = _TABLES["names"]
-NULLS: list[str] = _TABLES["missing"]["numbers"]  # what is missing among numbers
+NULLS: list[str] = _TABLES["missing"]["numbers"]  # words for missing numbers
 MISSING_NAMES = ("", "nan", "none", "null", "<na>")
-NOT_AVAILABLE = ("na", "n/a", "#n/a")  # missing if it is none of the classes that are named
-MISSING_NUMBERS = (-1, -100, 255)  # what segmentation and language models mark ignored rows with
+NOT_AVAILABLE = ("na", "n/a", "#n/a")  # missing unless it names a class
+MISSING_NUMBERS = (-1, -100, 255)  # mark of ignored rows in segmentation and language models
 
 
 def _sides(pairs: str) -> dict[str, int]:
@@ -28,7 +28,7 @@ def _sides(pairs: str) -> dict[str, int]:
 TRUTH = _sides(_TABLES["sides"]["truth"])
 BARE = TRUTH | _sides(_TABLES["sides"]["bare"])
 CUSTOM = BARE | _sides(_TABLES["sides"]["custom"])
-GRADES = frozenset(("i", "c", "incorrect", "correct", "wrong", "right"))  # of what is right and nothing else
+GRADES = frozenset(("i", "c", "incorrect", "correct", "wrong", "right"))  # words that only mean right
 BETWEEN = re.compile(  # words of a name, not digits of a number
     r"(?<=[^\W\d_])[\s_.\-]+(?=[^\W_])|(?<=[^\W_])[\s_.\-]+(?=[^\W\d_])"
 )
@@ -60,12 +60,12 @@ def tokens(name: str) -> tuple[str, ...]:
 
 
 def says(kind: str, name: str) -> bool:
-    """Tell whether some word of a name is of this kind."""
+    """Return whether some word of a name is of this kind."""
     return any(PATTERNS[kind].fullmatch(token) for token in tokens(name))
 
 
 def named(kind: str, column: str) -> bool:
-    """Tell whether a column, or the last part of its path, is named so, but for words like test."""
+    """Return whether a column, or the last part of its path, has such a name, apart from words like test."""
     for words in (tokens(column), tokens(re.split(r"\.(?=\w+$)", column)[-1])):
         main = [word for word in words if word not in PARTS]
         if any(PATTERNS[kind].fullmatch("".join(joined)) for joined in (words, main) if joined):
@@ -74,12 +74,12 @@ def named(kind: str, column: str) -> bool:
 
 
 def may_be_label(column: str) -> bool:
-    """Tell whether a column, or the last part of its path, has a name for labels or for the truth."""
+    """Return whether a column, or the last part of its path, has a name for labels or for the truth."""
     return named("label", column) or named("truth", column)
 
 
 def is_called(kind: str, name: str) -> bool:
-    """Tell whether the whole of a name is one of these."""
+    """Return whether a whole name is one of these."""
     return re.fullmatch(NAMES[kind], plain_name(name)) is not None
 
 
@@ -89,14 +89,14 @@ def plain_name(name: str) -> str:
 
 
 def missing_words(classes: Iterable[str] = ()) -> tuple[str, ...]:
-    """Return the words, in lower case, for missing values; the name of a class is none."""
+    """Return the words, in lower case, for missing values, without names of classes."""
     class_names = {name.strip().lower() for name in classes}
     words = (*MISSING_NAMES, *NOT_AVAILABLE) if len(class_names) > 1 else MISSING_NAMES
     return tuple(word for word in words if word not in class_names)
 
 
 def plain_text(value: object, missing: Container[str] = ()) -> str:
-    """Return a value as text that is equal where it means the same class; "" where it is none or says so."""
+    """Return a value as text that is equal for the same class; "" for missing values and words for them."""
     text = str(value).strip().casefold()
     if value is None or text in missing:
         return ""
@@ -105,17 +105,17 @@ def plain_text(value: object, missing: Container[str] = ()) -> str:
 
 
 def customary(values: Iterable[str]) -> bool:
-    """Tell whether all values are 0 or 1 by custom."""
+    """Return whether all values are 0 or 1 by custom."""
     return all(value in CUSTOM for value in values)
 
 
 def are_custom(classes: Sequence[str]) -> bool:
-    """Tell whether two classes are by custom 0 and 1, in any order."""
+    """Return whether two classes are by custom 0 and 1, in any order."""
     return sorted(CUSTOM.get(plain_text(class_name), 2) for class_name in classes) == [0, 1]
 
 
 def is_identifier(name: str) -> bool:
-    """Tell whether a column names cases, as in patient_id or row_index."""
+    """Return whether a column names cases, such as patient_id or row_index."""
     words = tokens(name)
     if not words or says("system", name) or says("class", name) or says("derived", name):
         return False
@@ -135,13 +135,13 @@ def plain(name: str) -> str:
 
 
 def label_names(names: Iterable[str]) -> list[str]:
-    """Return the names of labels among names; weak ones only where there is no other."""
+    """Return the names of labels among names; weak names only if there are no others."""
     names = list(names)
     return [n for n in names if named("truth", n)] or [n for n in names if named("label", n)]
 
 
 def kind_by_name(names: Sequence[str]) -> tuple[Kind | None, str]:
-    """Return the kind of scores that the names of their columns tell, and how they are named."""
+    """Return the kind of scores from the names of their columns, and the reason."""
     kinds = {_kind(name) for name in names}
     kind = kinds.pop() if len(kinds) == 1 else None
     if kind is None:
@@ -160,7 +160,7 @@ def _kind(name: str) -> Kind | None:
 
 
 def stem_before(name: str) -> str:
-    """Return what stands before the word for a score alone, as in `neg_prob`; "" where nothing does."""
+    """Return the words before the word for a score, as in `neg_prob`; "" without any."""
     suffixed = SUFFIXED.fullmatch(name)
     return suffixed[1] if suffixed and not (ALONE.fullmatch(name) or PREFIXED.fullmatch(name)) else ""
 
@@ -168,7 +168,7 @@ def stem_before(name: str) -> str:
 def natural_key(text: str) -> list[tuple[int, str]]:
     """Return a key that sorts numbers in names as numbers: part-2 before part-10."""
     runs = re.split("([0-9]+)", text)
-    # the longer of two is the larger: none need be converted, which Python refuses of thousands of digits
+    # longer numbers are larger: no conversion, which Python refuses for thousands of digits
     numbers = (piece.lstrip("0") for piece in runs)
     return [
         (len(number), number) if i % 2 else (-1, piece)
@@ -177,7 +177,7 @@ def natural_key(text: str) -> list[tuple[int, str]]:
 
 
 def several_orders(rows: Iterable[Iterable[str]]) -> bool:
-    """Tell whether the same names stand in several orders, as where each row is sorted by its scores."""
+    """Return whether the same names occur in several orders, as if each row were sorted by its scores."""
     orders = {tuple(names) for names in rows}
     return len(orders) > len({frozenset(names) for names in orders})
 
@@ -190,12 +190,12 @@ def but_for_capitals(wanted: Sequence[str], names: Sequence[str]) -> tuple[str, 
 
 
 def differ_in_numbers(names: Sequence[str]) -> bool:
-    """Tell whether names are alike but for the numbers in them."""
+    """Return whether names differ only in their numbers."""
     return len({re.sub(r"\d+", "0", name) for name in names}) <= 1
 
 
 def natural_order(names: Sequence[str]) -> list[int]:
-    """Return the order of class names: by number where they differ in numbers only, else as they are."""
+    """Return the order of class names: by number if they differ only in numbers, else unchanged."""
     if not differ_in_numbers(names):
         return list(range(len(names)))
     return sorted(range(len(names)), key=lambda i: natural_key(names[i]))
@@ -203,41 +203,41 @@ def natural_order(names: Sequence[str]) -> list[int]:
 
 @cache
 def event(name: str) -> tuple[str, ...]:
-    """Return the words of a label's name but for words that say that it is a label."""
+    """Return the words of a label's name except words for labels."""
     role_words = ROLES["truth"] | ROLES["label"] | ROLES["hint"] | ROLES["prediction"]
     return tuple(word for word in tokens(name) if word not in role_words)
 
 
 @cache
 def scored_event(name: str) -> tuple[str, ...]:
-    """Return the words of a score's name but for words that say that it is a score."""
+    """Return the words of a score's name except words for scores."""
     roles = ("probability", "score", "system", "filler", "logit", "logarithm", "prediction")
     role_words = (ROLES["truth"] - {"true"}).union(*(ROLES[role] for role in roles))
     return tuple(word for word in tokens(name) if word not in role_words)
 
 
 def similar(word: str, wanted: str) -> bool:
-    """Tell whether two words are the same but for their endings: churn, churned; bankrupt, bankruptcy."""
+    """Return whether two words differ only in their endings: churn, churned; bankrupt, bankruptcy."""
     short = min(len(word), len(wanted))
     common = next((n for n, (a, b) in enumerate(zip(word, wanted, strict=False)) if a != b), short)
     return word == wanted or (common >= 3 and common >= 0.6 * short and (common >= 4 or common == short))
 
 
 def overlap(words: Iterable[str], second_words: Iterable[str]) -> bool:
-    """Tell whether a word of one name is similar to one of another, or both names are one word."""
+    """Return whether a word of one name is similar to a word of another, or both names are one word."""
     words, second_words = tuple(words), tuple(second_words)
     alike = any(similar(a, b) for a in words for b in second_words)
     return alike or bool(words and second_words and "".join(words) == "".join(second_words))
 
 
 def part_of_data(name: str) -> str:
-    """Return the part of the data that a name says, as train or val; "" if none or several."""
+    """Return the part of the data in a name, such as train or val; "" if none or several."""
     splits = {PARTS[word] for word in tokens(name) if word in PARTS}
     return splits.pop() if len(splits) == 1 else ""
 
 
 def sides(values: Set[str], names: Sequence[str] = ()) -> tuple[list[str], bool]:
-    """Return two values, the one that is positive last, and whether custom or metadata say so."""
+    """Return two values, the positive one last, and whether custom or metadata tell."""
     ordered = [plain_text(name) for name in names]
     ordered_values = sorted(values, key=str)
     if len(ordered) == 2 and values <= {*ordered}:

@@ -1,1 +1,1 @@
-"""Results to tables, JSON and Markdown."""
+"""Results as tables, JSON, Markdown and pages."""

@@ -57,20 +57,20 @@ ORDERED = ("lower", "higher")  # directions of metrics whose relative change mea
 
 @dataclass(frozen=True)
 class BenchmarkReport(Shown):
-    """Calibrators side by side: one table, or with several models a table a metric and mean ranks.
+    """Calibrators side by side: one table or, for several models, one table per metric and mean ranks.
 
     Attributes
     ----------
     trials, settings
-        What was tried, and how.
+        The trials, and their settings.
     read
-        Names of the files, and what there is to say about how each was read.
+        Names of the files, and sentences on how each was read.
     warnings
-        What stands in the way of trusting the values, sentences without their full stop.
+        Warnings, as sentences without their full stop.
     seeds
-        Of the folds, over which values are means.
+        Seeds of the folds; values are means over them.
     named
-        Whether the methods were named, and a failure of one counts.
+        Whether methods were named, and failures count.
     details
         Whether tables have changes, times, every metric of several models, and how files were read.
     """
@@ -102,7 +102,7 @@ class BenchmarkReport(Shown):
         return [*tables, *values, self._changes(len(models) > 1), *reading_table(self.read)]
 
     def failures(self) -> list[str]:
-        """Return what failed and why, in sentences without their full stop."""
+        """Return the failures and their reasons, in sentences without their full stop."""
         return [f"{trial.model}, {trial.method}: {trial.fault}" for trial in self.trials if trial.fault]
 
     @property
@@ -111,7 +111,7 @@ class BenchmarkReport(Shown):
         return 2 if self.faults() else 0
 
     def faults(self) -> list[str]:
-        """Return what failed of methods that were named."""
+        """Return the failures of named methods."""
         return self.failures() if self.named else []
 
     def how_read(self) -> list[str]:
@@ -119,7 +119,7 @@ class BenchmarkReport(Shown):
         return reading_sentences(self.read)
 
     def headline(self) -> Headline:
-        """Return what was tried, and the methods that cannot be told from the best by the first metric."""
+        """Return the trials, and the methods not significantly worse than the best by the first metric."""
         models = by_model(self.trials)
         methods = next(iter(models.values()))
         read = f"{counted(len(methods) - 1, 'method')} on {', '.join(models)}"
@@ -145,7 +145,7 @@ class BenchmarkReport(Shown):
         )
 
     def data(self) -> BenchmarkObject:
-        """Return trials, the methods like the best of each model, and mean ranks."""
+        """Return trials, the methods as good as the best of each model, and mean ranks."""
         trials, settings = self.trials, self.settings
         return {
             "input": [{"path": path, "reading": list(reading)} for path, reading in self.read],
@@ -167,7 +167,7 @@ class BenchmarkReport(Shown):
         }
 
     def _changes(self, several: bool) -> TextTable:
-        """Return a row for each recalibrated model, and by what share of its value each metric changes."""
+        """Return a row for each recalibrated model, with the relative change of each metric."""
         metrics = self.settings.metrics
         rows = []
         for trial in (trial for trial in self.trials if trial.method != UNCALIBRATED):
@@ -204,7 +204,7 @@ class BenchmarkReport(Shown):
         )
 
     def _relative(self, trial: Trial) -> dict[str, float]:
-        """Return by what share of its value on the uncalibrated scores each metric changes."""
+        """Return the relative change of each metric against the uncalibrated scores."""
         before = by_model(self.trials)[trial.model][UNCALIBRATED].values
         shared = [metric for metric in trial.values if metric in before and _direction(metric) in ORDERED]
         return {metric: relative_change(before[metric], trial.values[metric]) for metric in shared}
@@ -241,7 +241,7 @@ def _marked(
 
 
 def best_two(costs: Sequence[float]) -> dict[int, Mark]:
-    """Return where the least and the second least of finite costs are; equal ones share their mark."""
+    """Return the positions of the least and second least finite costs; equal costs share their mark."""
     distinct = sorted({value for value in costs if math.isfinite(value)})[:2]
     marks: tuple[Mark, Mark] = ("best", "second")
     places: dict[int, Mark] = {}

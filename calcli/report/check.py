@@ -38,7 +38,7 @@ class ConditionObject(TypedDict):
 
 
 class OutcomeObject(PowerObject):
-    """What became of a rule."""
+    """The outcome of a rule."""
 
     title: str
     metric: str
@@ -65,7 +65,7 @@ class ReadObject(TypedDict):
 
 
 class CheckedObject(TypedDict):
-    """What became of the rules on one file."""
+    """The outcomes of the rules on one file."""
 
     path: str
     rows: int
@@ -104,13 +104,13 @@ class CheckReport(Shown):
     Attributes
     ----------
     files
-        What became of each rule, one entry a file.
+        The outcomes of the rules, one entry per file.
     policy, path
-        The rules, and where they are from.
+        The rules, and their file.
     strict
         Whether a warning is an error.
     details
-        Whether tables have all of many files; else only what failed.
+        Whether tables show all of many files; else only failures.
     """
 
     files: Sequence[Checked]
@@ -124,7 +124,7 @@ class CheckReport(Shown):
 
     @property
     def checked(self) -> Checked:
-        """What became of each rule on the only file."""
+        """The outcomes of the rules on the only file."""
         return self.files[0]
 
     @property
@@ -133,7 +133,7 @@ class CheckReport(Shown):
         return exit_status(self.files, strict=self.strict)
 
     def tables(self) -> list[TextTable]:
-        """Return how files were read, of several a line each, and a table of the rules for each."""
+        """Return how files were read, a line for each of several, and a table of the rules for each."""
         files = [file for file in self.files if len(self.files) <= MANY or self.details or _failed(file)]
         reading = reading_table([(file.path, file.reading) for file in files])
         glance = [_glance(self.files, len(self.files) - len(files))] if len(self.files) > 1 else []
@@ -144,7 +144,7 @@ class CheckReport(Shown):
         return reading_sentences((file.path, file.reading) for file in self.files)
 
     def headline(self) -> Headline:
-        """Return how many files and rules there are, and whether all hold."""
+        """Return the numbers of files and rules, and whether all rules hold."""
         rules = [outcome for file in self.files for outcome in file.outcomes]
         times = Counter(_result(outcome) for outcome in rules)
         faults = sum(bool(file.fault) for file in self.files)
@@ -159,7 +159,7 @@ class CheckReport(Shown):
         return Headline(read, verdict[self.exit_status], "bad" if self.exit_status else "good", numbers)
 
     def data(self) -> CheckObject:
-        """Return what became of each rule, and the exit status."""
+        """Return the outcomes of the rules, and the exit status."""
         return {
             "policy": self.path,
             "settings": self.policy.settings.recorded,
@@ -196,7 +196,7 @@ class CheckReport(Shown):
                 yield {"path": f.path} | {key: value for key, value in record.items() if key != "condition"}
 
     def __repr__(self) -> str:
-        """Return what failed, in so few characters that pytest shows all of it."""
+        """Return the failures, short enough for pytest to show in full."""
         failed = [file for file in self.files if _failed(file)] or list(self.files)
         tail = f"; and {len(failed) - 1} more" if len(failed) > 1 else ""
         worst = failed[0]
@@ -265,16 +265,16 @@ def _notes(checked: Checked) -> Iterator[str]:
     if sampled := {outcome.rule.metric.text: outcome.rows for outcome in checked.outcomes if outcome.rows}:
         rows = " or ".join(f"{rows:,}" for rows in dict.fromkeys(sampled.values()))
         yield f"{', '.join(sampled)}: from {rows} rows, chosen at random."
-    titles: dict[str, list[str]] = {}  # what keeps several rules from being judged is said once
+    titles: dict[str, list[str]] = {}  # a reason that several rules share is given once
     for outcome in checked.outcomes:
-        # also of one that passed beyond the limit, by chance
+        # also for a rule that passed beyond its limit, by chance
         if outcome.result != "passed" or outcome.status == "undecided" or outcome.left < 0:
             titles.setdefault(outcome.reason, []).append(outcome.rule.title)
     yield from (f"{'; '.join(rules)}: {reason}." for reason, rules in titles.items())
 
 
 def verdict_sentence(file: Checked) -> str:
-    """Say what became of a file, in one sentence."""
+    """Return the result of a file in one sentence."""
     if file.fault:
         return f"Could not be judged: {file.fault}."
     decided = [outcome for outcome in file.outcomes if outcome.status != "undecided"]

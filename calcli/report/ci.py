@@ -15,9 +15,9 @@ NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 def junit_text(checked: Sequence[Checked], *, strict: bool = False) -> str:
     """Return a suite for each file and a case for each rule.
 
-    A broken rule is a failure, one that could not be judged an error; a warning, or
-    one that is undecided and passes, is a passed case that says so in its output. What a file has a warning
-    of is a case as well; an error if `strict`.
+    A broken rule is a failure, and a rule that could not be judged an error; a warning, or
+    an undecided rule that passes, is a passed case with a note in its output. A warning about a file
+    is a case as well, and an error if `strict`.
     """
     suites = [_suite(file, strict) for file in checked]
     totals = {key: str(sum(int(suite.get(key, 0)) for suite in suites)) for key in COUNTS}
@@ -83,7 +83,7 @@ def annotations_text(checked: Sequence[Checked], policy: str, *, strict: bool = 
     checked
         One a file.
     policy
-        Path of the policy, which the annotations are attached to; not to `-`.
+        Path of the policy, to which annotations are attached unless it is `-`.
     strict
         Whether a warning is an error.
     """

@@ -1,4 +1,4 @@
-"""Comparisons as shown: differences, rankings, slices, and what criteria choose on another set."""
+"""Comparisons as shown: differences, rankings, slices, and choices by criteria on another set."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 
 class DifferenceObject(IntervalObject, PowerObject):
-    """How a metric differs between a baseline and a candidate."""
+    """The difference of a metric between a baseline and a candidate."""
 
     baseline: float
     candidate: float
@@ -163,7 +163,7 @@ NEAREST = (
     "{} {} best at {:g}, and nearer to it is better: p tests whether both are as near; the interval is that "
     "of the change."
 )
-MOST_FLIPS = 1_000  # rows that are listed
+MOST_FLIPS = 1_000  # rows to list
 PROVEN = ("better", "worse", "different")
 VERDICTS = {
     "equal": "equal: the same but for rounding, row by row.",
@@ -176,7 +176,7 @@ VERDICTS = {
 
 @dataclass(frozen=True, repr=False, eq=False)
 class ComparisonReport(Shown):
-    """How systems differ; printed, it shows the tables of the command line.
+    """Differences of systems; printed, the report shows the tables of the command line.
 
     Attributes
     ----------
@@ -192,11 +192,11 @@ class ComparisonReport(Shown):
         Whether one of the systems is to be chosen: the ranking comes first in the tables, and differences to
         the baseline are not in them.
     unlike
-        Why states are not paired, if they were to be.
+        Why states are not paired, although pairing was requested.
     details
         Whether tables list the rows that one system gets right and the other wrong.
     systems
-        The rows that were compared, for the figures of a page.
+        The compared rows, for the figures of a page.
     """
 
     comparisons: Sequence[Comparison]
@@ -212,7 +212,7 @@ class ComparisonReport(Shown):
     schema = "calcli.comparison/1"
 
     def tables(self) -> list[TextTable]:
-        """Return how systems were read, their ranking and differences, the ones in slices, and notes."""
+        """Return how systems were read, their ranking, their differences, also in slices, and notes."""
         overall, slices, names = self.comparisons[0], self.comparisons[1:], self.names()
         tables = backwards_table(self._backwards())
         tables += reading_table(zip(names, (s.input.reading for s in overall.summaries), strict=True))
@@ -263,7 +263,7 @@ class ComparisonReport(Shown):
         return replace(table, columns=tuple(columns), rows=tuple(rows)), records
 
     def headline(self) -> Headline:
-        """Return which systems were compared, and what was found of the metric that ranks them."""
+        """Return the compared systems, and the result for the metric that ranks them."""
         overall, names = self.comparisons[0], self.names()
         read = f"{', '.join(names[1:])} against {names[0]}"
         alarm = "".join(f"{name}: {w.message} " for name, warnings in self._backwards() for w in warnings)
@@ -332,7 +332,7 @@ class ComparisonReport(Shown):
         return f"<ComparisonReport: {'; '.join(verdicts)}>"
 
     def names(self) -> list[str]:
-        """Return what the systems are called."""
+        """Return the names of the systems."""
         return system_names([summary.input for summary in self.comparisons[0].summaries])
 
     def _backwards(self) -> list[tuple[str, list[Warning]]]:
@@ -344,7 +344,7 @@ class ComparisonReport(Shown):
 def _pair(overall: Comparison, names: Sequence[str]) -> TextTable:
     differences = overall.differences[0]
     cells: dict[Column, Callable[[Difference], str]] = {
-        Column("verdict", "left"): lambda d: d.verdict,  # beside the name, however the others are folded
+        Column("verdict", "left"): lambda d: d.verdict,  # beside the name, even if other columns are folded
         Column("baseline"): lambda d: number(d.baseline, d.candidate),
         Column("candidate"): lambda d: number(d.candidate, d.baseline),
         Column("change"): signed,
@@ -362,12 +362,12 @@ def _pair(overall: Comparison, names: Sequence[str]) -> TextTable:
 
 
 def _judged(differences: Mapping[str, Difference]) -> dict[str, Difference]:
-    """Return the differences that may have a verdict, which calibration errors have not."""
+    """Return the differences that may have a verdict, unlike calibration errors."""
     return {name: d for name, d in differences.items() if not d.metric.entry.family.has_null}
 
 
 def _errors(overall: Comparison, names: Sequence[str]) -> list[TextTable]:
-    """Return the calibration errors of each system beside what they would be if calibrated."""
+    """Return the calibration errors of each system beside their values if calibrated."""
     rows = []
     for metric in (d.metric for d in overall.differences[0].values() if d.metric.entry.family.has_null):
         for n, (name, summary) in enumerate(zip(names, overall.summaries, strict=True)):
@@ -379,7 +379,7 @@ def _errors(overall: Comparison, names: Sequence[str]) -> list[TextTable]:
 
 
 def _flips(overall: Comparison) -> Iterator[str]:
-    """Say how many rows got worse and better, and what so many rows detect."""
+    """Return how many rows got worse and better, and which difference the rows can detect."""
     for flips, differences in zip(overall.flips, overall.differences, strict=False):
         read = overall.summaries[0].input
         unit = "question" if read.identity else "row"
@@ -393,7 +393,7 @@ def _flips(overall: Comparison) -> Iterator[str]:
 
 
 def _flipped(flips: Flips) -> TextTable:
-    """List the questions that differ, in a row each with the columns to show."""
+    """Return the differing questions, one per row, with the columns to show."""
     ways = ("worse", flips.worse[:MOST_FLIPS]), ("better", flips.better[:MOST_FLIPS])
     rows: list[tuple[str, ...]] = [(way, ", ".join(names)) for way, names in ways if names]
     if flips.columns:
@@ -424,7 +424,7 @@ def _grid(comparisons: Sequence[Comparison], names: Sequence[str], title: str) -
 
 
 def _differs(comparison: Comparison) -> bool:
-    """Tell whether a difference is beyond chance, by the corrected verdicts."""
+    """Return whether a difference exceeds chance, by the corrected verdicts."""
     return any(d.verdict in PROVEN for differences in comparison.differences for d in differences.values())
 
 
@@ -463,7 +463,7 @@ def no_best(overall: Comparison) -> str:
 
 
 def selection_sentence(overall: Comparison, names: Sequence[str]) -> str:
-    """Say which system to ship, if any, which others are as good, and what accuracy it costs."""
+    """Return which system to ship, if any, which others are as good, and the cost in accuracy."""
     if reason := no_best(overall):
         return f"None of them is the best: {reason}."
     best = overall.ranking[0].system
@@ -525,7 +525,7 @@ def _notes(
 
 
 def _undecided(overall: Comparison) -> list[str]:
-    """Say of two systems which differences are detectable, and how many rows the margins need."""
+    """Return the detectable differences of two systems, and the rows that margins need."""
     differences = overall.differences[0] if len(overall.differences) == 1 else {}
     open = [
         (name, difference, difference.power)
@@ -555,12 +555,12 @@ def ends(difference: Difference) -> str:
 
 
 def _digits(difference: Difference) -> int | None:
-    """Return the decimals that show how sure a difference is; None where nothing tells that."""
+    """Return the number of decimals that matches the precision of a difference; None if unknown."""
     return apart(difference.interval.high - difference.interval.low) if difference.interval else None
 
 
 def _relative(difference: Difference) -> str:
-    """Return the change in percent of the baseline; `-` where it means nothing, as for a metric best at 0."""
+    """Return the change in percent of the baseline; `-` if meaningless, as for a metric that is best at 0."""
     idle = math.isnan(difference.relative) or difference.metric.entry.direction not in ("lower", "higher")
     return NONE if idle else relative(difference.relative)
 
@@ -571,7 +571,7 @@ def shown_p(p: float) -> str:
 
 
 def systems_object(summaries: Sequence[Summary], unmatched: Sequence[int]) -> list[SystemObject]:
-    """Return systems as JSON values, with how many of their rows had no counterpart."""
+    """Return systems as JSON values, with the numbers of unmatched rows."""
     return [
         {
             "input": input_object(summary.input),
@@ -611,7 +611,7 @@ def _comparison(comparison: Comparison) -> PartComparisonObject:
 
 
 def power_object(power: Power | None, margin: float) -> PowerObject:
-    """Return as JSON values what difference so many rows detect, and how many the margin needs."""
+    """Return the detectable difference, and the rows that the margin needs, as JSON values."""
     if power is None:
         return {}
     document: PowerObject = {"detectable_difference": power.detectable}
@@ -654,13 +654,13 @@ class SelectionReport(Shown):
     Attributes
     ----------
     choices
-        One a criterion.
+        One per criterion.
     sets
-        Names of the set of the choice, and of the other one.
+        Names of the set of the choice, and of the other set.
     metrics
         The comparison to report.
     files
-        How many there were to choose from.
+        Number of files to choose from.
     same
         Whether files of both sets are the same.
     """
@@ -694,7 +694,7 @@ class SelectionReport(Shown):
 
     @property
     def _of_the_other(self) -> str:
-        """What the values on the other set are worth."""
+        """Return what the values on the other set show."""
         if self.same:
             return f"files on {self.sets[1]} are the same, so values there are optimistic as well"
         return f"those on {self.sets[1]} played no part in the choice"
@@ -710,7 +710,7 @@ class SelectionReport(Shown):
         return TextTable(f"Change against {self.choices[0].criterion.text}, in percent", heads, tuple(rows))
 
     def _values(self, choice: Choice) -> list[tuple[str, list[float]]]:
-        """Return name and values of both sets."""
+        """Return the name and the values on both sets."""
         pairs = zip(self.sets, (choice.chosen, choice.reported), strict=True)
         return [(name, [by_name[str(metric)].value for metric in self.metrics]) for name, by_name in pairs]
 

@@ -1,4 +1,4 @@
-"""Estimates as text, a row or a cell each, and the standing explanations below them."""
+"""Estimates as text, in rows or cells, and the standard notes below them."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ NONE = "-"
 
 
 def superlative(entry: Metric, name: str) -> str:
-    """Return what the best value of a metric is called: the lowest one, the highest, or that nearest to 1."""
+    """Return the words for the best value of a metric: the lowest, the highest, or the nearest to 1."""
     if entry.target is not None:
         return f"{name} nearest to {entry.target:g}"
     return f"{'highest' if entry.direction == 'higher' else 'lowest'} {name}"
@@ -58,9 +58,9 @@ def error_notes(estimates: Iterable[Estimate], tested: str) -> list[str]:
     Parameters
     ----------
     estimates
-        Of any family.
+        Estimates of any family.
     tested
-        What to say if there are tests among them.
+        The note if some were tested.
     """
     errors = [estimate for estimate in estimates if estimate.metric.entry.family.has_null]
     if not errors:
@@ -73,7 +73,7 @@ def error_notes(estimates: Iterable[Estimate], tested: str) -> list[str]:
 
 
 def assumed_bins(metrics: Iterable[Measure]) -> list[str]:
-    """Return how many bins there are, where that is neither the usual number nor in the expression."""
+    """Return the number of bins, if it is neither the default nor in the expression."""
     for metric in metrics:
         usual, bins = (arguments.get("bins") for arguments in (metric.entry.defaults, metric.arguments))
         if bins != usual and "bins=" not in metric.text:
@@ -91,7 +91,7 @@ def without_interval(estimates: Iterable[Estimate | Difference]) -> list[str]:
 
 
 def few_draws(nulls: Iterable[Null | None]) -> list[str]:
-    """Return that more draws could find more of some tests, corrected for their number, significant."""
+    """Return a note if more draws could make more corrected tests significant."""
     corrected = [null for null in nulls if null is not None and null.corrected_p is not None]
     for null in corrected:
         none_as_large = null.p_value < 1.5 / (1 + (null.draws or math.inf))
@@ -104,7 +104,7 @@ def few_draws(nulls: Iterable[Null | None]) -> list[str]:
 
 
 def interval_head(estimates: Iterable[Estimate | Difference]) -> str:
-    """Return what to call the intervals of estimates or differences, such as `95% interval`."""
+    """Return the head of intervals of estimates or differences, such as `95% interval`."""
     for estimate in estimates:
         if estimate.interval is not None:
             return f"{level_percent(estimate.interval.level)} interval"
@@ -117,7 +117,7 @@ def of_section(metrics: Mapping[str, Estimate], section: str) -> dict[str, Estim
 
 
 def positive_class(read: Input) -> str:
-    """Return what the second of two classes is called in a sentence."""
+    """Return the name of the second of two classes in a sentence."""
     name = event_name(read.class_names[1], read.labels)
     return f"class {name}" if name.isdigit() else name
 
@@ -129,7 +129,7 @@ def of_class(title: str, reads: Iterable[Input]) -> str:
 
 
 def meaning(estimate: Estimate, read: Input) -> str:
-    """Return what a metric says, in the words of answers or of the class it is looked at through."""
+    """Return the meaning of a metric, in words for answers or for the class of its lens."""
     entry, names = estimate.metric.entry, read.class_names
     if read.of_answers and entry.of_answers:
         return entry.of_answers
@@ -149,7 +149,7 @@ def estimates_table(
     *,
     head: str = "",
 ) -> TextTable:
-    """Return a row for each estimate: its value, the standard deviation where there are some, and more.
+    """Return a row for each estimate: its value, any standard deviation, and further cells.
 
     Parameters
     ----------
@@ -158,7 +158,7 @@ def estimates_table(
     estimates
         Estimates by name.
     cells
-        The other columns, each with what makes its cell.
+        The other columns, each with the function that returns its cell.
     notes
         Sentences below the table.
     head
@@ -172,12 +172,12 @@ def estimates_table(
 
 
 def sampled(estimate: Estimate) -> str:
-    """Return how many rows the sample has that an estimate comes from, if it comes from one."""
+    """Return the number of rows in the sample behind an estimate, if there is one."""
     return f"{estimate.rows:,}" if estimate.rows else ""
 
 
 def value(estimate: Estimate) -> str:
-    """Return a value, as fine as what stands beside it."""
+    """Return a value with the precision of its neighbours."""
     return number(estimate.value, digits=estimate.digits)
 
 
@@ -206,7 +206,7 @@ def tested_p(estimate: Estimate) -> str:
 
 
 def half_width(estimates: Collection[Estimate]) -> list[str]:
-    """Return what the second number of a score's cell is, if there is any."""
+    """Return the meaning of the second number in a score's cell, if there is one."""
     if all(estimate.interval is None for estimate in estimates):
         return []
     interval = interval_head(estimates)
@@ -214,10 +214,10 @@ def half_width(estimates: Collection[Estimate]) -> list[str]:
 
 
 def cell(estimate: Estimate, *, tested: bool = True) -> str:
-    """Return a value with its interval and, if asked for, its p-value."""
+    """Return a value with its interval and, on request, its p-value."""
     interval, null = estimate.interval, estimate.if_calibrated
     texts = [value(estimate)]
-    bound = estimate.metric.entry.family.has_null  # to one side, as no error is below 0
+    bound = estimate.metric.entry.family.has_null  # one-sided, as no error is below 0
     if interval is not None and not (bound or math.isinf(estimate.value)):
         above, below = interval.high - estimate.value, estimate.value - interval.low
         half, half_below = (number(width, digits=estimate.digits) for width in (above, below))

@@ -1,4 +1,4 @@
-"""Evaluations as shown: what was read, proper scores, calibration errors, classes, warnings."""
+"""Evaluations as shown: input, proper scores, calibration errors, classes, warnings."""
 
 from __future__ import annotations
 
@@ -77,11 +77,11 @@ if TYPE_CHECKING:
     from calcli.report.page import Picture
 
 MEANING = Column("what it says", "left", optional=True)
-LEADING = ("log_loss", "accuracy", "mean_gap")  # what a page shows first
+LEADING = ("log_loss", "accuracy", "mean_gap")  # metrics that a page shows first
 LEADING_OF_TWO = ("log_loss", "auroc", "ece")
-MOST_PREDICTED = 20  # classes of a confusion matrix in tables
+MOST_PREDICTED = 20  # most classes of a confusion matrix in tables
 MOST_CONSIDERED = 6  # other readings, in tables
-MOST_SYSTEMS = 6  # there; tables have all
+MOST_SYSTEMS = 6  # notes there; tables have all
 NAMED = 4  # metrics in one line
 ASKED = ("costs", "decision_column", "test")
 
@@ -103,19 +103,19 @@ class Report(Shown):
     Attributes
     ----------
     results
-        At least one; behind each the results of its slices, if any.
+        At least one; each is followed by the results of its slices, if any.
     settings
-        How they were computed.
+        How the results were computed.
     unread
         Files that could not be read.
     failures
-        A sentence for each limit that a data set breaks, by its path.
+        Sentences on the limits that each data set breaks, by path.
     details
         Whether tables and records have everything, also the figures of each class; else a screen of one data
         set, a line each of several, and of many data sets and slices the failures, and results worse than
         chance would make them.
     evaluation
-        What they were taken from in Python, for `calcli.figures.standard_set`.
+        The evaluation behind them in Python, for `calcli.figures.standard_set`.
     drawn
         Figures of data sets without their rows.
     """
@@ -137,7 +137,7 @@ class Report(Shown):
         return 1 if self.failures else 2 if self.unread else 0
 
     def tables(self) -> list[TextTable]:
-        """Return what was read and found, then slices and classes, then warnings."""
+        """Return the input and the results, then slices and classes, then warnings."""
         groups = with_slices(self.results)
         all_rows = [overall for overall, _ in groups]
         if len(all_rows) + len(self.unread) == 1:
@@ -173,15 +173,15 @@ class Report(Shown):
 
     @property
     def _is_short(self) -> bool:
-        """Whether one screen answers: nobody asked for more than the usual."""
-        settings = self.settings, self.results[0].settings  # a state knows what it was made for
+        """Whether one screen is enough: nothing beyond the default report was requested."""
+        settings = self.settings, self.results[0].settings  # a state knows its metrics
         return not (self.details or any(getattr(of, name) for of in settings for name in ASKED))
 
     def _is_detailed(self, result: Result, at_a_glance: bool) -> bool:
         return self.details or bool(self.failures.get(result.input.path)) or not at_a_glance
 
     def of_systems(self) -> tuple[TextTable, Sequence[Mapping[str, Any]]] | None:
-        """Return one table of several data sets without slices: the metrics asked for, or the usual ones."""
+        """Return one table of several data sets without slices: the requested or the default metrics."""
         systems = self.systems()
         if self.details or len(self.results) < 2 or any(result.slice for result in self.results):
             return None
@@ -192,14 +192,14 @@ class Report(Shown):
         return systems_table(systems, title, metrics), [system.record(metrics) for system in systems]
 
     def systems(self) -> list[System]:
-        """Return the data sets without their slices; those of one name, such as seeds, are one system."""
+        """Return the data sets without slices; data sets with one name, such as seeds, are one system."""
         all_rows = [result for result in self.results if result.slice is None]
         names = system_names([result.input for result in all_rows])
         names = [result.input.name or name for result, name in zip(all_rows, names, strict=True)]
         return systems_of(names, [result.metrics for result in all_rows])
 
     def headline(self) -> Headline:
-        """Return what was read, the verdict and three numbers; of several data sets who they are."""
+        """Return the input, the verdict and three numbers; for several data sets their names."""
         all_rows = [overall for overall, _ in with_slices(self.results)]
         if len(all_rows) > 1:
             names = system_names([result.input for result in all_rows])
@@ -232,14 +232,14 @@ class Report(Shown):
         return document
 
     def _clip(self) -> float | None:
-        """Return the clip that was used, which states bring along; None if it was not the same for all."""
+        """Return the clip, which states carry along; None if it differs."""
         clips = {result.settings.clip for result in self.results} or {self.settings.clip}
         return clips.pop() if len(clips) == 1 else None
 
     def records(self) -> Iterator[dict[str, Any]]:
         """Yield a record for every metric of every result, with details for every figure of a class.
 
-        Each has the keys `RECORD`; what a metric does not have is None.
+        Each has the keys `RECORD`; values that a metric lacks are None.
         """
         for result in self.results:
             part = str(result.slice) if result.slice else None
@@ -260,7 +260,7 @@ class Report(Shown):
         return reading_sentences((read.name or read.path, read.reading) for read in all_rows)
 
     def beside(self, format: Format) -> list[str]:
-        """Return how files were read, and warnings, where a form has no place for them."""
+        """Return how files were read, and warnings, for forms without a place for them."""
         if format != "csv":
             return []
         warned = [
@@ -271,7 +271,7 @@ class Report(Shown):
         return [*self.how_read(), *warned]
 
     def faults(self) -> list[str]:
-        """Return why files could not be read, and which limits are broken."""
+        """Return why files could not be read, and the broken limits."""
         return [*(file.reason for file in self.unread), *chain.from_iterable(self.failures.values())]
 
     def pictures(self) -> Sequence[Picture]:
@@ -296,7 +296,7 @@ class Report(Shown):
         signature
             Whether to add the definition of each number.
         """
-        from calcli.io.frames import to_frame  # which loads what arrays do not need
+        from calcli.io.frames import to_frame  # this loads modules that arrays do not need
 
         records = [*replace(self, details=per_class).records()]
         for record in records:
@@ -316,7 +316,7 @@ class Report(Shown):
         return to_frame({name: record[name] for name in columns} for record in records)
 
     def __getitem__(self, metric: str) -> Estimate:
-        """Return the estimate of a metric on all rows, by the expression asked for or another spelling of it.
+        """Return the estimate of a metric on all rows, by the requested expression or another spelling of it.
 
         Raises
         ------
@@ -341,7 +341,7 @@ class Report(Shown):
             return False
 
     def __iter__(self) -> Iterator[str]:
-        """Yield the metrics computed on all rows, as they were asked for."""
+        """Yield the metrics computed on all rows, as requested."""
         return iter(self.results[0].metrics)
 
     def plot(
@@ -360,7 +360,7 @@ class Report(Shown):
         figure
             A name that `calcli explain` lists, with arguments if any, as in reliability:binning=equal-mass.
         title
-            What to call the predictions above it, in place of the name of their file.
+            Title of the predictions, in place of the name of their file.
         ax
             Axes of a grid of plots to draw on.
         figsize
@@ -385,7 +385,7 @@ class Report(Shown):
         """Return the verdict, the tables and the reliability diagram, which a notebook shows."""
         try:
             drawing = self.plot()
-        except CalcliError:  # of a state that does not keep it
+        except CalcliError:  # a state may not keep it
             return super()._repr_html_()
         image = b64encode(drawing._repr_png_()).decode()
         style = "max-width: 100%; height: auto"
@@ -432,7 +432,7 @@ def _headline(result: Result) -> Headline:
 
 
 def _warnings(results: Sequence[Result], names: Sequence[str]) -> list[str]:
-    """Return what stands in the way of trusting a number, once for all data sets that it holds of."""
+    """Return the warnings, each once with all data sets that it applies to."""
     of: dict[str, list[str]] = {}
     for result, name in zip(results, names, strict=True):
         for warning in result.warnings:
@@ -442,7 +442,7 @@ def _warnings(results: Sequence[Result], names: Sequence[str]) -> list[str]:
 
 
 def _of_system(name: str, result: Result) -> Number:
-    """Return the first of the leading metrics of one of several data sets, and its verdict."""
+    """Return the first available leading metric of one of several data sets, and its verdict."""
     metric = next((metric for metric in LEADING if metric in result.metrics), next(iter(result.metrics)))
     words = [metric, *([result.verdict.word] if result.verdict else [])]
     return Number(name, value(result.metrics[metric]), ", ".join(words))
@@ -477,7 +477,7 @@ def _result(result: Result, results: Sequence[Result]) -> ResultObject:
 
 
 def input_object(summary: Input) -> dict[str, Any]:
-    """Return what was read as JSON values, with the hash of its files."""
+    """Return the input as JSON values, with the hash of its files."""
     document = {name: value for name, value in asdict(summary).items() if name not in INPUT.without}
     few = {"judge": summary.judge, "unlabelled": summary.without_label} if summary.without_label else {}
     document |= {"name": summary.name} if summary.name else {}
@@ -500,7 +500,7 @@ def _estimate(estimate: Estimate) -> EstimateObject:
 
 
 def _bins(bins: VectorBins) -> BinsObject:
-    """Return the bins of vectors behind an error: the outcomes, and of each bin numbers in their order."""
+    """Return the bins of vectors behind an error: the outcomes, and each bin's numbers in this order."""
     names = ("rows", "share", "mean", "frequency")
     columns = zip(*(getattr(bins, name).tolist() for name in names), strict=True)
     return {"outcomes": bins.outcomes, "bins": [dict(zip(names, row, strict=True)) for row in columns]}
@@ -543,7 +543,7 @@ def _lost(result: Result) -> list[TextTable]:
 
 
 def _threshold(costs: str, metrics: Mapping[str, Estimate]) -> float | None:
-    """Return from which probability the second of two decisions costs less."""
+    """Return the probability from which the second of two decisions costs less."""
     risks = [metric for metric in metrics.values() if metric.metric.entry.name == "bayes_risk"]
     return next((r.parts.get("threshold") for r in risks if r.metric.arguments["costs"] == costs), None)
 
@@ -618,7 +618,7 @@ def _per_class(result: Result, name: str) -> TextTable:
 
 
 def _confusion(result: Result, title: str) -> TextTable:
-    """Return the rows of each class, and as what they are predicted: the confusion matrix, if it is small."""
+    """Return the confusion matrix if it is small: the rows of each class by predicted class."""
 
     def predicted(place: int, row: ClassRow) -> str:
         return f"{row.predicted_as[place]:,}"

@@ -1,4 +1,4 @@
-"""The registries -> explanations of metrics, calibrators, figures, their arguments, and options; no numpy."""
+"""Explanations of metrics, calibrators, figures, arguments and options from the registries, without numpy."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ HEADS = {
     "letters": "short for", "says": "meaning", "learns": "model", "keeps": "preserves",
     "misses": "limitations",
 }  # fmt: skip
-HIDDEN = ("arguments", "count", "abbreviation_of", "made", "freedom")  # of what JSON shows
+HIDDEN = ("arguments", "count", "abbreviation_of", "made", "freedom")  # parts of the JSON object
 MOST_SECTIONS = 3
 OF_COMMANDS = ("option", "argument")
-REQUIRED = "METHOD"  # as the default of what has to be given
+REQUIRED = "METHOD"  # shown as default if a value is required
 REGISTRIES: dict[str, Mapping[str, Entry]] = {"metrics": METRICS, "methods": METHODS, "figures": FIGURES}
 
 
@@ -55,13 +55,13 @@ class Option:
     names
         Every spelling of it.
     commands
-        That have it with this meaning.
+        Commands that have it with this meaning.
     says
         The meaning.
     takes, default
         Its values, in words.
     python, policy
-        What it is in Python and in a policy; "" if it is not there.
+        Its name in Python and in a policy; "" if it has none there.
     """
 
     names: tuple[str, ...]
@@ -90,7 +90,7 @@ class _Said:
 
     @property
     def brief(self) -> str:
-        """What it means, behind something else of its name, and where."""
+        """The meaning in short, listed after another thing with the same name."""
         says = next(self.lines[key] for key in ("says", "learns", "shows") if key in self.lines)
         where = self.lines.get("commands") or self.lines.get("default")
         return f"{self.head}: {says}" + (f" ({where})" if where else "")
@@ -98,21 +98,21 @@ class _Said:
 
 @dataclass(frozen=True)
 class Explanation(Shown):
-    """What has a name: entries of the registries, arguments and options; or all entries in a line each.
+    """Explanations of a name: entries of registries, arguments and options; or all entries in a line each.
 
     Attributes
     ----------
     name
-        In any spelling, or what else people call it; an expression stands for what it names. None for all.
+        A name in any spelling, or a synonym; an expression stands for its entry. None for all.
     options
-        Of all commands.
+        Options of all commands.
     guide
         The pages of the guide.
 
     Raises
     ------
     UsageError
-        If there is nothing of that name.
+        If nothing has this name.
     """
 
     name: str | None = None
@@ -122,7 +122,7 @@ class Explanation(Shown):
     title = "What calcli knows"
 
     def tables(self) -> list[TextTable]:
-        """Return a table of each thing of that name, or all metrics by tier, calibrators and figures."""
+        """Return a table for each thing with the name, or all metrics by tier, calibrators and figures."""
         if self.name is None:
             return _lists()
         entries = self._found(self.name)
@@ -131,7 +131,7 @@ class Explanation(Shown):
         return [answer.table(self._sections(answer.written["name"]), briefs) for answer in answers]
 
     def data(self) -> dict[str, Any]:
-        """Return what has that name, the first with the others in it, or all registries."""
+        """Return the first thing with the name, with the others inside, or all registries."""
         if self.name is not None:
             main, *further = (answer.written for answer in self._found(self.name))
             is_figure = bool(further) and further[0]["kind"] == "figure"
@@ -143,13 +143,13 @@ class Explanation(Shown):
         }
 
     def _term(self, name: str) -> str:
-        """Return what a term is here, as the guide says; "" if it does not."""
+        """Return the explanation of a term in the guide; "" if there is none."""
         rows = (line.strip("| ").split(" | ") for line in self.guide.get("terms", "").splitlines())
         meanings = {plain_word(term): cells[-1] for cells in rows for term in cells[0].split(", ")}
         return meanings.get(plain_word(name) or name, "").replace("`", "")
 
     def _sections(self, name: str) -> list[str]:
-        """Return the sections of the guide that have a name most often."""
+        """Return the sections of the guide that mention a name most often."""
         word = re.compile(rf"(?<![\w-]){re.escape(name)}(?![\w-])", re.IGNORECASE)
         counts = Counter[str]()
         for page, text in self.guide.items():
@@ -158,7 +158,7 @@ class Explanation(Shown):
         return [place for place, count in counts.most_common(MOST_SECTIONS) if count]
 
     def _found(self, name: str) -> Sequence[_Said]:
-        """Return the entries of a name, then options, then arguments; only options if it has dashes."""
+        """Return the entries with a name, then options, then arguments; only options if it has dashes."""
         every = [entry for registry in REGISTRIES.values() for entry in registry.values()]
         base = meant(meant(name, every).partition(":")[0], every).partition(":")[0]
         key = _key(name)
@@ -258,7 +258,7 @@ def _of_metric(metric: Metric) -> dict[str, str]:
 
 
 def _of_answers(entry: Entry) -> str:
-    """Say why an entry is not for answers, right or wrong; nothing if it is."""
+    """Return why an entry does not apply to answers, right or wrong; nothing if it does."""
     return f"not available: it {entry.needs_classes}" if entry.needs_classes else ""
 
 

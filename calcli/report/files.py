@@ -1,4 +1,4 @@
-"""What tells files apart in reports: their names, their hashes, and whether they are the same."""
+"""Files in reports: short names, hashes, and whether files are the same."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from calcli.io.places.paths import name_and_path
 
 
 def short_names(paths: Sequence[str]) -> list[str]:
-    """Return what tells files apart, for tables: their names as in `rf=x.csv`, or `a/.../x.csv` and so on."""
+    """Return short distinct names of files for tables: names as in `rf=x.csv`, or paths as `a/.../x.csv`."""
     names_given = [name_and_path(path)[0] for path in paths]
     if any(names_given):
         plain = [
@@ -28,7 +28,7 @@ def short_names(paths: Sequence[str]) -> list[str]:
         ]
     names = relative_names(paths)
     if any(os.path.abspath(path) == os.sep + name for path, name in zip(paths, names, strict=True)):
-        names = list(paths)  # which share the root alone
+        names = list(paths)  # which share only the root
     split = [path.split(os.sep) for path in names]
     ends = zip(*(reversed(folders[1:]) for folders in split), strict=False)
     shared = sum(1 for _ in takewhile(lambda names: len(set(names)) == 1, ends))
@@ -38,21 +38,21 @@ def short_names(paths: Sequence[str]) -> list[str]:
 
 
 def system_names(inputs: Sequence[Provenance]) -> list[str]:
-    """Return what tables call systems: the names that the user gave, or what tells their files apart."""
+    """Return the names of systems in tables: given names, or short names of files."""
     return short_names([f"{origin.name}={origin.path}" if origin.name else origin.path for origin in inputs])
 
 
 def relative_names(paths: Sequence[str]) -> list[str]:
-    """Return paths from the folder shared by all; `-` stays what it is."""
+    """Return paths relative to the folder shared by all; `-` stays unchanged."""
     absolute = [path if path == "-" else os.path.abspath(path) for path in paths]
     shared = os.path.commonpath([os.path.dirname(path) for path in absolute if path != "-"] or ["/"])
     return [path if path == "-" else os.path.relpath(path, shared) for path in absolute]
 
 
 def sha256(files: Sequence[str]) -> str | None:
-    """Return the SHA-256 of the contents of files, one after the other, in hexadecimal; None of none.
+    """Return the SHA-256 of the concatenated contents of files, in hexadecimal; None without files.
 
-    None too if some are elsewhere: they are not read whole for that.
+    Also None if some files are remote, to avoid reading them.
     """
     if not files or any("://" in name for name in files):
         return None
@@ -65,12 +65,12 @@ def sha256(files: Sequence[str]) -> str | None:
 
 
 def same_files(paths: Sequence[str], other_paths: Sequence[str]) -> bool:
-    """Tell whether all files of one data set are among the files of the other, or copies of them.
+    """Return whether all files of one data set are among the files of the other, or copies of them.
 
     Parameters
     ----------
     paths, other_paths
-        The files read for each; none for arrays from Python, whose files are unknown.
+        The files read for each; empty for arrays from Python.
     """
     few, many = sorted((paths, other_paths), key=len)
     return bool(few) and all(any(_same(path, candidate) for candidate in many) for path in few)
@@ -82,5 +82,5 @@ def _same(path: str, other_path: str) -> bool:
     try:
         same_size = os.path.getsize(path) == os.path.getsize(other_path)
         return same_size and filecmp.cmp(path, other_path, shallow=False)
-    except OSError:  # not here, but at an address
+    except OSError:  # remote
         return False

@@ -1,4 +1,4 @@
-"""What the numbers of an evaluation say, in words: the verdict on the confidence, and warnings."""
+"""The findings of an evaluation in words: the verdict on the confidence, and warnings."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from calcli.report.recalibration import Gain, recalibration_gains
 from calcli.report.shown import TextTable
 
 BACKWARDS, NOT_DRAWN = "backwards", "no_random_sample"  # codes of warnings
-FIRST = (BACKWARDS, NOT_DRAWN)  # that come before the numbers
+FIRST = (BACKWARDS, NOT_DRAWN)  # codes shown before the numbers
 OF_SOME = "An option applies to all files; if the others are right, save this one anew."
-ALARM = 0.01  # p-value from which a sample is not random
-MOST_SAID = 4  # data sets of which that is said one by one
-CLIP = "1e-6"  # a probability that is small and costs no more than 14 nats
-ROWS_A_BIN = 10  # fewer than that on average, and errors are mostly noise
+ALARM = 0.01  # p-value below which a sample is not random
+MOST_SAID = 4  # most data sets that are named one by one
+CLIP = "1e-6"  # a small probability that costs at most 14 nats
+ROWS_A_BIN = 10  # rows per bin below which errors are mostly noise
 
 
 FITTING: dict[str, str] = {  # a mean that is right, and whether all is
@@ -46,14 +46,14 @@ Word = Literal[
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether probabilities keep what they promise: of two classes the second one's, else the confidence.
+    """Whether probabilities are right on average: of the second of two classes, or the confidence.
 
     Attributes
     ----------
     word
-        Over- or under-confident, of two classes over- or under-predicted, if the interval of the gap excludes
-        0. Else the test of `ks` decides between consistent and miscalibrated; without it they are right on
-        average. "untested" without an interval.
+        Over- or under-confident, for two classes over- or under-predicted, if the interval of the gap
+        excludes 0. Otherwise the test of `ks` decides between consistent and miscalibrated; without it they
+        are right on average. "untested" without an interval.
     gap
         Mean confidence minus accuracy, or mean probability minus frequency.
     sentence
@@ -67,12 +67,12 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Warning:
-    """Something the reader must know before trusting a number.
+    """Something that the reader must know before trusting a number.
 
     Attributes
     ----------
     code
-        For programs.
+        A code for programs.
     message
         A sentence.
     """
@@ -82,7 +82,7 @@ class Warning:
 
 
 def verdict(summary: Summary) -> Verdict | None:
-    """Return the verdict, or None where nothing is known of the probabilities, as in some states."""
+    """Return the verdict, or None if the probabilities are unknown, as in some states."""
     gap = summary.gap
     if gap is None:
         return None
@@ -120,7 +120,7 @@ def verdict(summary: Summary) -> Verdict | None:
 
 
 def _word(summary: Summary, gap: Estimate, above: Word, below: Word) -> tuple[Word, str]:
-    """Return the word for a gap and, where there is none, for the test of `ks`, with its p-value in words."""
+    """Return the word for a gap or, without one, for the test of `ks`, with its p-value in words."""
     if gap.interval is None:
         return "untested", ""
     if not gap.interval.contains(0):
@@ -135,7 +135,7 @@ def _word(summary: Summary, gap: Estimate, above: Word, below: Word) -> tuple[Wo
 
 
 def _fineness(gap: Estimate) -> int | None:
-    """Return the digits of shares that differ by a gap, as fine as its interval is narrow."""
+    """Return the number of digits for shares that differ by a gap, from the width of its interval."""
     return apart(gap.value if gap.interval is None else gap.interval.high - gap.interval.low)
 
 
@@ -145,7 +145,7 @@ def backwards(area: float | None, classes: Sequence[str]) -> list[Warning]:
     Parameters
     ----------
     area
-        Their area under the ROC curve; None of scores that do not.
+        Their area under the ROC curve; None if scores rank the right way.
     classes
         Of the predictions.
     """
@@ -169,13 +169,13 @@ def backwards(area: float | None, classes: Sequence[str]) -> list[Warning]:
 
 
 def of_order(summary: Summary) -> list[Warning]:
-    """Return the same of what was found out; of slices, which are many, nothing."""
+    """Return the same for a summary; nothing for slices, of which there may be many."""
     area = None if summary.slice else summary.backwards_area
     return backwards(area, summary.input.class_names)
 
 
 def backwards_table(warnings_of_systems: Sequence[tuple[str, Sequence[Warning]]]) -> list[TextTable]:
-    """Return first of all what ranks the wrong way round, if something does.
+    """Return the table of data sets that rank the wrong way round, which comes first.
 
     Parameters
     ----------
@@ -194,7 +194,7 @@ def backwards_table(warnings_of_systems: Sequence[tuple[str, Sequence[Warning]]]
 
 
 def warnings(summary: Summary) -> list[Warning]:
-    """Return what stands in the way of trusting the numbers, the gravest first."""
+    """Return the warnings, the gravest first."""
     kinds = (of_order, of_sampling, _useless, _infinite, _clipped, _classes, _untested, _few_rows, _undefined)
     listed = [warning for kind in kinds for warning in kind(summary)]
     if summary.recalibration_notes:
@@ -203,7 +203,7 @@ def warnings(summary: Summary) -> list[Warning]:
 
 
 def of_sampling(summary: Summary) -> Iterator[Warning]:
-    """Say that a judge, or probabilities, expect something else of labelled rows than of all."""
+    """Warn that a judge, or probabilities, expect other outcomes of labelled rows than of all rows."""
     estimate = by_proxy(summary)
     if estimate is not None and (p := estimate.parts["p_random"]) < ALARM:
         labelled, everywhere = (percent(estimate.parts[of]) for of in ("expected_of_labelled", "expected"))
@@ -218,12 +218,12 @@ def of_sampling(summary: Summary) -> Iterator[Warning]:
 
 
 def by_proxy(summary: Summary) -> Estimate | None:
-    """Return the first estimate that few labels and a proxy of all rows tell together, if there is one."""
+    """Return the first estimate from few labels and a proxy of all rows, if there is one."""
     return next((e for e in summary.estimates.values() if "p_random" in e.parts), None)
 
 
 def proxy_sentences(summary: Summary) -> Iterator[str]:
-    """Say what labels and a proxy tell together, how far they agree, and when this holds."""
+    """Yield sentences on the estimate from labels and a proxy, their agreement, and the assumptions."""
     estimate, read = by_proxy(summary), summary.input
     if estimate is None:
         return
@@ -254,7 +254,7 @@ def proxy_sentences(summary: Summary) -> Iterator[str]:
 
 
 def _useless(summary: Summary) -> Iterator[Warning]:
-    """Say which scores are worse than one answer for all rows, with the whole of their intervals."""
+    """Warn of scores that are worse, with their whole interval, than one answer for all rows."""
     worse = []
     for name, estimate in summary.estimates.items():
         if (
@@ -338,7 +338,7 @@ def _untested(summary: Summary) -> Iterator[Warning]:
 
 
 def _undefined(summary: Summary) -> Iterator[Warning]:
-    asks = summary.settings.metrics  # of the usual metrics a report shows that they are undefined
+    asks = summary.settings.metrics  # default metrics show in the report that they are undefined
     undefined = {
         name: estimate for name, estimate in summary.estimates.items() if asks and np.isnan(estimate.value)
     }
@@ -382,12 +382,12 @@ class Result(Summary):
 
     @cached_property
     def verdict(self) -> Verdict | None:
-        """Whether the confidence keeps what it promises; None where nothing is known of it."""
+        """Whether the confidence is right on average; None if unknown."""
         return verdict(self)
 
     @cached_property
     def points(self) -> dict[str, Estimate]:
-        """The estimates at the thresholds that were asked for, which have a table of their own."""
+        """The estimates at the requested thresholds, shown in a separate table."""
         thresholds = self.settings.thresholds
         return {
             name: estimate
@@ -403,12 +403,12 @@ class Result(Summary):
 
     @cached_property
     def warnings(self) -> tuple[Warning, ...]:
-        """What stands in the way of trusting a number."""
+        """The warnings."""
         return tuple(warnings(self))
 
     @cached_property
     def recalibration(self) -> tuple[Gain, ...]:
-        """What recalibration would win, by each way that was tried."""
+        """The gain of recalibration, by each way that was tried."""
         one_class = not self.input.of_answers and sum(row.rows > 0 for row in self.per_class) == 1
         return recalibration_gains(
             self.estimates, self.input.classes, one_class=one_class, backwards=self.backwards_area is not None
@@ -416,7 +416,7 @@ class Result(Summary):
 
     @property
     def gain(self) -> Gain | None:
-        """What recalibration would win on rows that it was not fitted to; None where nothing tells."""
+        """The gain of recalibration on rows to which it was not fitted; None if unknown."""
         return next((gain for gain in self.recalibration if gain.on_unseen), None)
 
 

@@ -1,4 +1,4 @@
-"""A fit as shown: what was learned, what it does, what stands in the way of trusting it."""
+"""A fit as shown: what was learned, its effect, and warnings."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from calcli.report.shown import Column, Headline, Number, Shown, TextTable
 
 
 class FitInputObject(TypedDict):
-    """What a fit was made from."""
+    """The input of a fit."""
 
     path: str
     rows: int
@@ -76,10 +76,10 @@ class FitObject(TypedDict):
     warnings: list[Annotated[Any, Warning]]
 
 
-ROWS_A_CLASS = 10  # fewer, and what is learned of a class is mostly noise
+ROWS_A_CLASS = 10  # rows of a class below which its parameters are mostly noise
 ROWS_A_PARAMETER = 10
-ROUNDING = 1e-9  # accuracies nearer to each other differ by the order in which rows are added
-LISTED = 12  # an array longer than this is shown by its range
+ROUNDING = 1e-9  # smaller differences of accuracy come from the order of summation
+LISTED = 12  # longer arrays are shown by their range
 WRAPPED = {
     "reduced": "on the confidence alone: two classes, right and wrong",
     "per-predicted-class": "one for each class predicted on {min_rows} rows or more",
@@ -92,14 +92,14 @@ FLATTERED = "after: on the rows of the fit, which is optimistic."
 
 @dataclass(frozen=True, eq=False)
 class FitReport(Shown):
-    """A fit: what was learned, what it does, and what stands in the way of trusting it.
+    """A fit: what was learned, its effect, and warnings.
 
     Attributes
     ----------
     fit
-        What was learned, and how well it does.
+        The fit, with its performance.
     details
-        Whether tables have how the file was read, and the parameters.
+        Whether tables show how the file was read, and the parameters.
     """
 
     fit: Fit
@@ -123,7 +123,7 @@ class FitReport(Shown):
         ]
 
     def headline(self) -> Headline:
-        """Return what was fitted, and what it does to scores, on rows not seen if there are any."""
+        """Return the fit, and its effect on scores, on unseen rows if there are any."""
         fit = self.fit
         rows = fit.predictions
         after, where = (
@@ -178,7 +178,7 @@ class FitReport(Shown):
 
 
 def fit_warnings(fit: Fit) -> list[Warning]:
-    """Return what stands in the way of trusting a fit, the gravest first."""
+    """Return the warnings about a fit, the gravest first."""
     rows = fit.predictions
     return [*backwards(fit.backwards_area, rows.classes), *_losses(fit), *_few_rows(fit)]
 
@@ -188,7 +188,7 @@ def _size(rows: Predictions) -> str:
 
 
 def _summary(fit: Fit) -> TextTable:
-    """Return in a sentence what was chosen, and what it wins on unseen rows."""
+    """Return a sentence on the choice, and its gain on unseen rows."""
     rows, score = fit.predictions, fit.settings.score if fit.candidates else next(iter(fit.before))
     tried = sum(candidate.method is not None for candidate in _shown(fit))
     chosen = f"{_short(fit.method)}, chosen among {tried} methods" if fit.candidates else _short(fit.method)
@@ -242,7 +242,7 @@ def _what(fit: Fit) -> TextTable:
 
 
 def _learned(array: Any) -> str:
-    """Return learned numbers as text; nothing for what only says how they are arranged."""
+    """Return learned numbers as text; nothing for parameters that only describe the layout."""
     if array.dtype.kind != "f":
         return ""
     if array.ndim == 0:
@@ -293,7 +293,7 @@ def _candidates(fit: Fit) -> TextTable:
 
 
 def _shown(fit: Fit) -> list[Candidate]:
-    """Return the candidates for the table: of the strengths of structured scaling the best with each base."""
+    """Return the candidates for the table: for structured scaling the best strength with each base."""
     score = fit.settings.score
     best: dict[str, Candidate] = {}
     for c in fit.candidates:
@@ -404,7 +404,7 @@ def _losses(fit: Fit) -> Iterator[Warning]:
 
 
 def _may_be_chance(fit: Fit, accuracy: float) -> bool:
-    """Tell whether chance explains a loss of hits: each row with a changed class wins or loses one."""
+    """Return whether chance explains a loss of hits: each row with a changed class gains or loses one."""
     lost = (fit.before["accuracy"] - accuracy) * fit.predictions.n_rows
     return fit.predictions.weights is None and lost <= 2 * math.sqrt(fit.changed_rows)
 

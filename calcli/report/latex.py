@@ -1,4 +1,4 @@
-"""Tables -> LaTeX, with the rules of the package booktabs."""
+"""Tables as LaTeX, with rules from the package booktabs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SPECIAL = str.maketrans(
 
 
 def latex_text(tables: Sequence[TextTable]) -> str:
-    """Return tables as they are included in a document that uses booktabs; notes stand below them."""
+    """Return tables for a document that uses booktabs; notes stand below them."""
     return "\n\n".join(filter(None, map(_table, tables))) + "\n"
 
 

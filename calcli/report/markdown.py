@@ -1,4 +1,4 @@
-"""Tables -> Markdown, as GitHub shows it."""
+"""Tables as Markdown for GitHub."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def markdown_text(tables: Sequence[TextTable], title: str, figures: Mapping[str,
 
 
 def commented(table: TextTable, comments: Sequence[str]) -> str:
-    """Return one table, with sentences that a page does not show behind it."""
+    """Return one table, followed by a hidden comment with sentences."""
     text = "\n".join(plain(comment).replace("--", "- -") for comment in comments)
     return f"{_table(table)}\n\n<!--\n{text}\n-->\n"
 
@@ -58,11 +58,11 @@ def _marked(cell: str, mark: Mark | None) -> str:
 CODE = re.compile(r"(`[^`]+`)")
 SPECIAL = re.compile(
     r"[\\|*<`]|(?<=\])\(|(?<=:)/(?=/)|(?<!\w)_|_(?!\w)"
-)  # an underscore within a word is one
+)  # an underscore within a word is literal
 
 
 def _sentence(text: str) -> str:
-    """Return a note, its commands as code; backticks without a pair belong to names."""
+    """Return a note with commands as code; unpaired backticks belong to names."""
     text = " ".join(spelled(text).splitlines())
     if "``" in text or text.count("`") % 2:
         return _escaped(text)

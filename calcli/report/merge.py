@@ -1,4 +1,4 @@
-"""What was merged: the parts of a state, in words and tables."""
+"""Merged states as shown: their parts, in words and tables."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class MergeReport(Shown):
     Attributes
     ----------
     path
-        Where it was written.
+        The path of the written state.
     state
         The state.
     """

@@ -1,4 +1,4 @@
-"""A stream that is watched, as shown: an alarm, its date, what changed, and a line a period."""
+"""A watched stream as shown: an alarm, its date, the change, and a line for each period."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from calcli.report.shown import Column, Headline, Number, Shown, TextTable, tabl
 if TYPE_CHECKING:
     from calcli.report.page import Picture
 
-LINES = 7  # of periods; older ones are joined
-LATEST = 4  # that are shown alone
-MOST = 690.0  # the logarithm of the largest e-value that is told
+LINES = 7  # most lines of periods; older periods are joined
+LATEST = 4  # most recent periods with a line each
+MOST = 690.0  # logarithm of the largest e-value shown as a number
 
 
 class ChangeObject(TypedDict):
-    """What changed, and what was seen from then until the alarm."""
+    """The change, and the outcomes from then until the alarm."""
 
     since: str
     words: str
@@ -35,7 +35,7 @@ class ChangeObject(TypedDict):
 
 
 class PeriodObject(TypedDict):
-    """A period; the evidence is what there is after it."""
+    """A period, with the evidence after it."""
 
     name: str
     rows: int
@@ -75,12 +75,12 @@ class MonitorObject(TypedDict):
 
 @dataclass(frozen=True, repr=False, eq=False)
 class MonitorReport(Shown):
-    """What became of a stream; printed, it shows the tables of the command line.
+    """The state of a watched stream; printed, the report shows the tables of the command line.
 
     Attributes
     ----------
     path
-        Where it came from.
+        The path of the stream.
     streams
         All rows, then each slice.
     watched, of
@@ -88,15 +88,15 @@ class MonitorReport(Shown):
     settings
         How.
     reading
-        How it was read, sentences.
+        Sentences on how it was read.
     reference_rows
-        Of the reference; None without one.
+        Number of rows of the reference; None without one.
     promise
         The promised error rate; None without one.
     left_open
-        By how much probabilities may be off without a fault; by a reference, the tolerance of the median row.
+        Allowed deviation of probabilities; with a reference, the tolerance for the median row.
     left_out
-        Rows outside the period: too old, or too new.
+        Numbers of rows outside the periods: too old, or too new.
     details
         Whether every period has a line.
     """
@@ -127,7 +127,7 @@ class MonitorReport(Shown):
         return 1 if self.alarmed else 0
 
     def tables(self) -> list[TextTable]:
-        """Return the verdict with its assumptions, slices, and the periods of all rows, or of an alarm."""
+        """Return the verdict with its assumptions, the slices, and the periods of all rows or of an alarm."""
         read = reading_sentences([(self.path, self.reading)])
         verdict = TextTable(self._verdict(), notes=(*self._changes(), *self._assumed(), *read))
         stream = [*self.alarmed, self.streams[0]][0]
@@ -135,7 +135,7 @@ class MonitorReport(Shown):
         return [verdict, *slices, self._periods(stream)]
 
     def headline(self) -> Headline:
-        """Return whether there is an alarm, and what the last period shows."""
+        """Return whether there is an alarm, and the last period."""
         last, stream = self.streams[0].periods[-1], self.streams[0]
         numbers = [
             Number("predicted", percent(last.predicted), last.name),
@@ -214,7 +214,7 @@ class MonitorReport(Shown):
                 yield f"{where}{self._words(stream)}. It began about {began}."
 
     def _words(self, stream: Stream) -> str:
-        """Return what changed, in words."""
+        """Return the change, in words."""
         change, since = stream.change, stream.since
         assert change is not None
         assert since is not None
@@ -236,7 +236,7 @@ class MonitorReport(Shown):
         return "predicted" if self.reference_rows is None else "expected"
 
     def _assumed(self) -> Iterator[str]:
-        """Yield the stream's kind, and the assumptions without a fault."""
+        """Yield the kind of the stream, and the hypothesis under test."""
         quantity = {
             "probability": f"the probability of {self.of}",
             "confidence": "the confidence",
@@ -271,7 +271,7 @@ class MonitorReport(Shown):
         return table_of("Slices", rows, cells)
 
     def _periods(self, stream: Stream) -> TextTable:
-        """Return a line a period, or for several older ones."""
+        """Return a line for each period, or for several older ones."""
         number_of, alone = len(stream.periods), LATEST
         cuts = [*range(number_of)]
         if number_of > LINES and not self.details:
@@ -308,7 +308,7 @@ def _limit(stream: Stream) -> float:
 
 
 def _evidence(log_value: float) -> str:
-    """Return an e-value, of large ones the power of ten."""
+    """Return an e-value, or its power of ten if large."""
     if log_value > math.log(10_000):
         return f"1e+{int(log_value / math.log(10))}"
     return f"{math.exp(log_value):.{2 if log_value < math.log(10) else 0}f}"

@@ -15,33 +15,33 @@ from calcli.report.overview import Unread
 
 
 class NullObject(TypedDict):
-    """What an error would be if the probabilities were calibrated."""
+    """The error under perfect calibration."""
 
     mean: float
     sd: float
 
 
 class TestObject(TypedDict, total=False):
-    """Whether an error is larger than chance makes it."""
+    """A test of whether an error exceeds chance."""
 
     if_calibrated: NullObject
     p_value: float
 
 
 class GivenObject(NullObject):
-    """What an error would be if the labels came from given posteriors."""
+    """The error if labels came from given posteriors."""
 
     p_value: float
 
 
 class CorrectedObject(TypedDict):
-    """The same corrected for how many were tested; of classes, only where there are rows enough."""
+    """The same, corrected for the number of tests; for classes only with enough rows."""
 
     corrected_p: NotRequired[float]
 
 
 class IntervalObject(TypedDict, total=False):
-    """An interval, where there is one."""
+    """An interval, if there is one."""
 
     low: float
     high: float
@@ -65,7 +65,7 @@ class BinsObject(TypedDict):
 
 
 class EstimateObject(TestObject, CorrectedObject, IntervalObject):
-    """The value of a metric; what it does not have is left out."""
+    """The value of a metric; keys that it lacks are left out."""
 
     value: float
     no_interval: NotRequired[str]
@@ -85,7 +85,7 @@ class SliceObject(TypedDict):
 
 
 class ConsideredObject(TypedDict):
-    """What could have been the scores, and why it is not."""
+    """A column that could have been the scores, and why it was not chosen."""
 
     scores: str
     reason: str
@@ -108,7 +108,7 @@ ESTIMATE = Fields(EstimateObject, (), (TestObject, IntervalObject))
 
 
 class ResultObject(TypedDict):
-    """What was found out about the rows of one data set, or of a slice of it."""
+    """The results for the rows of one data set, or of a slice."""
 
     input: Annotated[Any, INPUT]
     slice: Annotated[Any, Fields(Slice, (), (SliceObject,)), None]
@@ -127,7 +127,7 @@ class ResultObject(TypedDict):
 
 
 class ClipObject(TypedDict):
-    """The clip that was used; null if it was not the same for all."""
+    """The clip; null if it differs."""
 
     clip: float | None
 
@@ -152,14 +152,14 @@ class SystemObject(TypedDict):
 
 
 class RowsObject(TypedDict):
-    """The rows by which an equal system is proven not to be worse by the margin, or to be within it."""
+    """The rows that prove an equal system not worse by the margin, or within it."""
 
     not_worse: int
     equivalent: int
 
 
 class PowerObject(TypedDict, total=False):
-    """What difference the rows detect with a power of 80%, and how many the margin needs."""
+    """The difference that the rows detect with a power of 80%, and the rows that the margin needs."""
 
     detectable_difference: float
     rows_needed: RowsObject
@@ -175,14 +175,14 @@ class NeedObject(TypedDict):
 
 
 class WidthNeedObject(NeedObject):
-    """How many rows its interval needs."""
+    """The rows that its interval needs."""
 
     half_width: float
     rows_for_width: int
 
 
 class MarginNeedObject(NeedObject):
-    """How many rows a difference needs."""
+    """The rows that a difference needs."""
 
     margin: float
     detectable: float
@@ -191,7 +191,7 @@ class MarginNeedObject(NeedObject):
 
 
 class DetectNeedObject(NeedObject):
-    """How many rows it takes to see a difference."""
+    """The rows that detect a difference."""
 
     difference: float
     detectable: float

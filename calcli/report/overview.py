@@ -1,4 +1,4 @@
-"""Evaluations on a screen: one in a few tables, several side by side, many in a line each."""
+"""Evaluations on a screen: one in a few tables, several side by side, or many in a line each."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ SCORES_OF_TWO = ("log_loss", "brier", "auroc", "average_precision")
 
 
 def overview(result: Result) -> list[TextTable]:
-    """Return the few tables that answer for one data set, of the metrics asked for or the usual ones."""
+    """Return the few tables for one data set, with the requested or the default metrics."""
     requested = bool(result.settings.metrics)
     names = result.listed if requested or result.input.outcomes else usual_metrics([result])
     metrics = {name: result.listed[name] for name in names if name in result.listed}
@@ -59,13 +59,13 @@ def overview(result: Result) -> list[TextTable]:
 
 
 def usual_metrics(results: Sequence[Result]) -> Sequence[str]:
-    """Return the metrics that answer for data sets when none are asked for."""
+    """Return the default metrics in tables of data sets."""
     of_two = all(result.input.of_two for result in results)
     return (*SCORES_OF_TWO, *CLASSICAL_OF_TWO, "ece") if of_two else USUAL
 
 
 def further(result: Result) -> str:
-    """Return how to see more of it, and the command that is worth running next."""
+    """Return how to see more, and the command to run next."""
     path = "FILE" if result.input.path == "-" else shlex.quote(result.input.path)
     following = f"calcli check --init {path}"
     if any(gain.advice for gain in result.recalibration):
@@ -110,7 +110,7 @@ def _verdicts(result: Result) -> Iterator[str]:
 
 
 def _of_constant(estimate: Estimate) -> str:
-    """Return the value of the best constant answer, and what a loss is of it."""
+    """Return the value of the best constant answer, and a loss as a share of it."""
     constant = estimate.parts.get("constant")
     if constant is None:
         return NONE
@@ -119,10 +119,10 @@ def _of_constant(estimate: Estimate) -> str:
     return f"{percent(estimate.value / constant)} of {number(constant)}"
 
 
-MANY = 20  # data sets, from which on details are left out unless asked for
+MANY = 20  # data sets from which details are left out by default
 LEADING = ("log_loss", "accuracy")
-LEADING_OF_TWO = ("log_loss", "auroc")  # who answers the commoner class throughout is accurate, too
-MOST_METRICS = 2  # so that a line stays one
+LEADING_OF_TWO = ("log_loss", "auroc")  # always predicting the more frequent class is accurate, too
+MOST_METRICS = 2  # to keep a single line
 TITLE = "At a glance"
 WON = "gain: the share of the log-loss that recalibration removes on unseen rows, ± se."
 FAILED, NOT_READ = "FAILED", "not read"
@@ -137,7 +137,7 @@ class Unread:
     path
         Its name.
     reason
-        Why, a sentence.
+        The reason, as a sentence.
     """
 
     path: str
@@ -156,7 +156,7 @@ def glance_table(
     Parameters
     ----------
     results, names
-        What was found, and what to call each.
+        The results, and their names.
     unread
         Files that could not be read.
     broken
@@ -209,7 +209,7 @@ def _notes(
 
 
 def comparison_tables(results: Sequence[Result], names: Sequence[str]) -> list[TextTable]:
-    """Return what was read, the scores, the decisions and the errors of several results, a row each.
+    """Return the input, the scores, the decisions and the errors of several results, one row each.
 
     Parameters
     ----------
@@ -268,13 +268,13 @@ def _by_metric(
 
 MOST_DECISIONS = 12
 MOST_ABREAST = 6  # columns of several results side by side
-FEW_CLASSES = 4  # of which a column fits for each
+FEW_CLASSES = 4  # most classes with a column each
 
 
 def decision_table(
     name: str, decisions: Sequence[Decision], classes: Sequence[str] = (), threshold: float | None = None
 ) -> TextTable:
-    """Return the decisions taken under some costs, the most frequent first, and of few classes for which."""
+    """Return the decisions under costs, the most frequent first, with a column for each of few classes."""
     ranked = sorted((row for row in decisions if row.rows), key=lambda row: -row.rows)
     listed = classes if len(classes) <= FEW_CLASSES else ()
     rows = tuple(

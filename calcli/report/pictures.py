@@ -1,4 +1,4 @@
-"""Figures on a page: of evaluations, comparisons, streams and segments."""
+"""Figures on a page for evaluations, comparisons, streams and segments."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ from calcli.report.page import Picture
 
 
 def picture(name: str, drawing: Drawing, system: str = "", number: int = 0) -> Picture:
-    """Return a figure as it stands on a page.
+    """Return a figure for a page.
 
     Parameters
     ----------
     name, drawing
-        What to call it on the page, and what was drawn.
+        Its name on the page, and the drawing.
     system
         Its owner; "" for one of all systems.
     number
-        Tells figures of one name on one page apart.
+        Distinguishes figures with the same name on a page.
     """
     kind = FIGURES[drawing.name]
     meaning = f"{kind.meaning[:1].upper()}{kind.meaning[1:]}."
@@ -47,7 +47,7 @@ def picture(name: str, drawing: Drawing, system: str = "", number: int = 0) -> P
 
 
 class Album:
-    """The standard figures of evaluations, for a page and, if there is one, for a folder.
+    """The standard figures of evaluations, for a page and, optionally, for a folder.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ class Album:
     pictures
         The drawings.
     captions
-        By their paths.
+        Captions by path.
     """
 
     def __init__(self, folder: Path | None = None) -> None:
@@ -73,11 +73,11 @@ class Album:
         Parameters
         ----------
         evaluation
-            What they show.
+            The evaluation.
         place
             The folder within the folder.
         system
-            Their owner; "" for the only one.
+            The name of the data set; "" for the only one.
         """
         count = len(self.pictures)
         drawings = standard_drawings(evaluation) if evaluation.predictions.has_probabilities else ()
@@ -95,18 +95,18 @@ def comparison_pictures(
 ) -> list[Picture]:
     """Return the figures of a comparison: changes beside their margins, and reliability curves in one.
 
-    There are none of more systems than one panel can tell apart.
+    There are none for more systems than one panel can distinguish.
 
     Parameters
     ----------
     overall
         The comparison on all rows.
     systems
-        Its rows, the baseline first; of states that do not keep what a curve needs there is none.
+        Its rows, the baseline first; a state that lacks the data of a curve has none.
     settings
         How they were compared.
     names
-        What the systems are called.
+        Names of the systems.
     """
     if len(names) > LINES:
         return []

@@ -1,4 +1,4 @@
-"""How many rows a decision needs, as shown."""
+"""The number of rows that a decision needs, as shown."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ class Need:
     metric
         Its expression.
     value
-        Of the only file, or of the old one.
+        Value of the only file, or of the old one.
     width
-        The half-width that is wanted, or the margin of the difference.
+        The requested half-width, or the margin of the difference.
     power
-        What today's rows tell.
+        The power of today's rows.
     now
         Half the width of today's interval, if a judge's verdicts make it narrower than labels alone.
     labels
-        How many labels are enough with these verdicts; None if not even all.
+        Sufficient number of labels with these verdicts; None if all labels are too few.
     seen
         Whether the width is a difference to detect.
     """
@@ -45,7 +45,7 @@ class Need:
 
     @property
     def today(self) -> float:
-        """What today's rows tell: the difference that is detectable, or half the width of the interval."""
+        """The difference that today's rows detect, or half the width of the interval."""
         return self.power.detectable if self.seen else self.now or self.power.half_width
 
     @property
@@ -59,16 +59,16 @@ class Need:
 
 @dataclass(frozen=True, repr=False, eq=False)
 class PlanReport(Shown):
-    """How many rows are needed before more are labelled; printed, it shows the table of the command line.
+    """The number of rows needed, before more are labelled; printed, it shows the table of the command line.
 
     Attributes
     ----------
     needs
-        One a metric.
+        One per metric.
     names
-        Of the files.
+        Names of the files.
     paired
-        Whether row i is the same case in both; of one file False.
+        Whether row i is the same case in both; False for one file.
     """
 
     needs: Sequence[Need]

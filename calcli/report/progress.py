@@ -1,4 +1,4 @@
-"""Messages while results are made: remarks, and a progress bar if standard error is a terminal."""
+"""Messages during computation: remarks, and a progress bar if standard error is a terminal."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def unsaid(sentence: str) -> None:
 
 @contextmanager
 def progress(wanted: bool) -> Iterator[Watcher]:
-    """Give a function that starts a bar: (what, number of rows if known) -> a function of the rows done.
+    """Return a function that starts a bar: (name, number of rows if known) -> a function of the rows done.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""How files were read: the first lines of a report, and all that was considered."""
+"""How files were read: the first lines of a report, and all readings considered."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from calcli.report.objects import ConsideredObject, InspectedObject, InspectionO
 from calcli.report.shown import Column, Shown, TextTable, hint
 
 READ = "What was read"
-SEVERAL = 4  # files read alike, which are told of together
+SEVERAL = 4  # most files read alike that are reported together
 
 
 def reading_sentences(read: Iterable[tuple[str, Sequence[str]]]) -> list[str]:
@@ -22,7 +22,7 @@ def reading_sentences(read: Iterable[tuple[str, Sequence[str]]]) -> list[str]:
     Parameters
     ----------
     read
-        Names, and what there is to say about them.
+        Names, and sentences on how each was read.
     """
     alike: dict[tuple[str, ...], list[str]] = {}
     for name, reading in read:
@@ -42,7 +42,7 @@ def reading_table(read: Iterable[tuple[str, Sequence[str]]]) -> list[TextTable]:
 
 
 def considered_table(origin: Provenance, limit: int | None = None) -> list[TextTable]:
-    """Return what else might have been the scores, and why it is not; of many perhaps the first ones."""
+    """Return other possible scores, and why they were not chosen; perhaps only the first of many."""
     rows = origin.considered[:limit]
     hidden = len(origin.considered) - len(rows)
     notes = (f"{counted(hidden, 'more reading')}{hint(': calcli inspect')}",) if hidden else ()
@@ -51,12 +51,12 @@ def considered_table(origin: Provenance, limit: int | None = None) -> list[TextT
 
 
 def considered_objects(origin: Provenance) -> list[ConsideredObject]:
-    """Return what `considered_table` shows, as JSON values."""
+    """Return the content of `considered_table` as JSON values."""
     return [{"scores": scores, "reason": why} for scores, why in origin.considered]
 
 
 def layout(read_as: str, columns: Sequence[str]) -> str:
-    """Return the layout of a file, with the columns or arrays of the scores; a state has none."""
+    """Return the layout of a file, with the columns or arrays of the scores; none for a state."""
     return f"{read_as}: {some(columns)}" if columns else read_as
 
 
@@ -129,7 +129,7 @@ class InspectionReport(Shown):
     Attributes
     ----------
     files
-        Predictions as they are understood.
+        The predictions as read.
     """
 
     files: Sequence[Predictions]
@@ -138,7 +138,7 @@ class InspectionReport(Shown):
     schema = "calcli.inspection/1"
 
     def tables(self) -> list[TextTable]:
-        """Return for each file what it is read as, and what else was considered."""
+        """Return the reading of each file, and the other readings considered."""
         return [table for file in self.files for table in _tables(file)]
 
     def data(self) -> InspectionObject:

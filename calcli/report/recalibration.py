@@ -1,4 +1,4 @@
-"""What recalibration would win back, and the parts of scores: tables and plain sentences."""
+"""The gain of recalibration, and the parts of scores: tables and sentences."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ from calcli.report.estimates import (
 from calcli.report.shown import Column, TextTable
 
 LOSSES = ("calibration_loss", "relative_calibration_loss")
-NAMED = {"brier": "Brier score", "bayes_risk": "Bayes risk"}  # after a person
+NAMED = {"brier": "Brier score", "bayes_risk": "Bayes risk"}  # named after a person
 PHRASES = {
     "dp": "an affine recalibration",
     "temperature": "temperature scaling",
     PAV: "the isotonic fit",
 }
-NOTHING = 0.0005  # share of a score below which there is nothing to win
-HARM = -0.05  # share below which a recalibration does harm
+NOTHING = 0.0005  # share of a score below which a gain is negligible
+HARM = -0.05  # share below which a recalibration is harmful
 ADVICE = (
     "Fit it to validation data, `calcli fit VALIDATION -m {method} -o calibrator.json`, not to the rows that "
     "judge it; without such data use the cross-validated results of the fit."
 )
 BACKWARDS = "not miscalibration, as these scores rank in the wrong direction"
 ONE_LABEL = "all rows have the same label, which it learns to predict"
-CHANCE = 2  # standard errors within which a gain may be chance
+CHANCE = 2  # standard errors within which a gain may be due to chance
 TRAINING = {"cross-validation": "", "held-out": ", held-out", "test": " in sample"}
 ERROR = "± se: the standard error, over rows and over folds."
 FEW = f"{CARRIED}; recalibrator=dp uses it anyway."
@@ -49,16 +49,16 @@ FEW = f"{CARRIED}; recalibrator=dp uses it anyway."
 
 @dataclass(frozen=True)
 class Gain:
-    """What a way to recalibrate wins, in words.
+    """The gain of one way to recalibrate, in words.
 
     Attributes
     ----------
     sentence
-        What it wins.
+        The gain.
     advice
-        Which fit to make, where one is recommended; else empty.
+        The recommended fit; "" for none.
     on_unseen
-        Whether it is judged on rows that it was not fitted to.
+        Whether it was judged on rows to which it was not fitted.
     """
 
     sentence: str
@@ -72,11 +72,11 @@ class Gain:
 def recalibration_gains(
     metrics: Mapping[str, Estimate], classes: int = 2, *, one_class: bool = False, backwards: bool = False
 ) -> tuple[Gain, ...]:
-    """Say in words what recalibration wins, once for each way to recalibrate.
+    """Return the gains in words, once for each way to recalibrate.
 
-    Where that is something a fit is recommended: not to the rows evaluated, which are to judge it. Rows of
-    one class alone recommend none: a fit could only learn to predict that class. Nor do scores that rank the
-    wrong way round: what it wins is not miscalibration.
+    If there is a gain, a fit is recommended: not to the evaluated rows, which must judge it. Rows of
+    a single class lead to no recommendation: a fit could only learn to predict this class. Nor do scores that
+    rank the wrong way round: their gain is not miscalibration.
     """
     accuracy = metrics.get("accuracy")
     all_right = accuracy is not None and accuracy.value == 1
@@ -85,7 +85,7 @@ def recalibration_gains(
         arguments = estimate.metric.arguments
         if estimate.metric.entry.name in LOSSES and estimate.parts:
             way = arguments["recalibrator"], arguments["training"]
-            if isinf(estimate.parts["before"]):  # which says nothing of the other score
+            if isinf(estimate.parts["before"]):  # which does not concern the other score
                 gains.setdefault((*way, arguments["score"]), Gain(_of_infinite(estimate)))
             else:
                 taught = BACKWARDS if backwards else ONE_LABEL if one_class else ""
@@ -132,7 +132,7 @@ def _gain(estimate: Estimate, classes: int, all_right: bool, taught: str) -> Gai
 
 
 def _terms(estimate: Estimate) -> tuple[str, str, str]:
-    """Return what recalibrates, the score, and its change, in words."""
+    """Return the recalibration, the score and its change, in words."""
     method = estimate.recalibrator
     by = PHRASES.get(method) or f"recalibration by {nested_method(method)}"
     sample = f" in a sample of {estimate.rows:,} rows" if estimate.rows else ""
@@ -159,7 +159,7 @@ def _capitalized(text: str) -> str:
 
 
 def loss_table(metrics: Mapping[str, Estimate], gains: Sequence[Gain]) -> TextTable:
-    """Return what recalibration wins, a row a score and way to recalibrate."""
+    """Return the gains of recalibration, one row per score and way to recalibrate."""
     losses = [estimate for estimate in metrics.values() if estimate.metric.entry.name in LOSSES]
     columns = [Column("", "left"), Column("by", "left")]
     columns += map(Column, ("before", "after", "gain", "share ± se"))
@@ -174,7 +174,7 @@ def loss_table(metrics: Mapping[str, Estimate], gains: Sequence[Gain]) -> TextTa
 
 
 def share_won(metrics: Mapping[str, Estimate]) -> str:
-    """Return the share of the log-loss that is won on rows not fitted to, of the first way to recalibrate."""
+    """Return the share of the log-loss gained on unseen rows by the first way to recalibrate."""
     for metric in metrics.values():
         arguments = metric.metric.arguments
         unseen = metric.metric.entry.name in LOSSES and arguments["training"] != "test"
@@ -206,7 +206,7 @@ def _won(estimate: Estimate) -> tuple[str, ...]:
 
 
 def _loss_notes(estimates: Sequence[Estimate]) -> Iterator[str]:
-    """Yield how the table of losses is to be read."""
+    """Yield notes on how to read the table of losses."""
     if any(estimate.parts and estimate.metric.arguments["training"] != "test" for estimate in estimates):
         yield ERROR
     if any(
@@ -219,13 +219,13 @@ def _loss_notes(estimates: Sequence[Estimate]) -> Iterator[str]:
 
 
 def parts_of_scores(metrics: Mapping[str, Estimate]) -> dict[str, Estimate]:
-    """Return the estimates of the parts of scores that were asked for."""
+    """Return the estimates of requested parts of scores."""
     estimates = of_section(metrics, "parts").items()
     return {name: estimate for name, estimate in estimates if estimate.metric.entry.name not in LOSSES}
 
 
 def parts_table(estimates: Mapping[str, Estimate]) -> TextTable:
-    """Return parts of scores, and what they are made of."""
+    """Return parts of scores, and their components."""
     cells: dict[Column, Callable[[Estimate], str]] = {}
     if any(estimate.interval for estimate in estimates.values()):
         cells[Column(interval_head(estimates.values()))] = ends
@@ -234,7 +234,7 @@ def parts_table(estimates: Mapping[str, Estimate]) -> TextTable:
 
 
 def _ends(estimate: Estimate, interval: Interval | None) -> str:
-    """Return the ends of an interval as its metric has them: a share in percent."""
+    """Return the ends of an interval in the unit of its metric: shares in percent."""
     if interval is None:
         return NONE
     if estimate.metric.entry.name == "relative_calibration_loss":

@@ -38,13 +38,13 @@ class SegmentsReport(Shown):
     path, rows
         What was read.
     search
-        What was found.
+        The result of the search.
     settings
-        How it was looked for.
+        The settings of the search.
     reading
         How it was read, sentences.
     adjective
-        The subject of over and under: "predicted" of the probability of a class, "confident" of the
+        The word after over and under: "predicted" for the probability of a class, "confident" for the
         confidence.
     details
         Whether all segments are shown.
@@ -62,7 +62,7 @@ class SegmentsReport(Shown):
     schema = "calcli.segments/1"
 
     def tables(self) -> list[TextTable]:
-        """Return the verdict and the search, the segments beyond chance, and perhaps all."""
+        """Return the verdict and the search, the segments beyond chance, and with details all segments."""
         read = reading_sentences([(self.path, self.reading)])
         tables = [TextTable(self._verdict(), notes=(*self._notes(), *read))]
         if self.search.found:

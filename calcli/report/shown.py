@@ -1,4 +1,4 @@
-"""What can be shown, and its text in every form; loads without numpy."""
+"""Results that can be shown, and their text in every form; loads without numpy."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Format = Literal["table", "json", "markdown", "csv", "latex", "junit", "github",
 Mark = Literal["best", "second", "both"]
 T = TypeVar("T")
 ON_COMMAND_LINE: ContextVar[bool] = ContextVar("on_command_line", default=False)
-OPTION = re.compile(r"--([a-z][a-z0-9-]+)(?: (?=[0-9]))?")  # and what stands before a number as its value
+OPTION = re.compile(r"--([a-z][a-z0-9-]+)(?: (?=[0-9]))?")  # and text before a number that is its value
 COMMAND = re.compile(", `calcli [^`]*`(?=,)")
 PAPER = ("csv", "markdown", "latex")  # forms in which several systems are one table
 ENDINGS: dict[str, Format] = {
@@ -37,12 +37,12 @@ ENDINGS: dict[str, Format] = {
 
 
 def hint(text: str) -> str:
-    """Return words that help on a command line; in Python, which shows the same reports, "" instead."""
+    """Return words for the command line; in Python, which shows the same reports, return ""."""
     return text if ON_COMMAND_LINE.get() else ""
 
 
 def spelled(sentence: str) -> str:
-    """Return a sentence; in Python its options are keywords, and commands set off by commas are left out."""
+    """Return a sentence; in Python options become keywords, and commands between commas are left out."""
     if ON_COMMAND_LINE.get():
         return sentence
     sentence = COMMAND.sub("", sentence)
@@ -60,7 +60,7 @@ class Column:
     align
         Numbers to the right, words to the left.
     optional
-        Left out where there is no room for it.
+        Whether it is left out if there is no room.
     """
 
     head: str
@@ -70,22 +70,22 @@ class Column:
 
 @dataclass(frozen=True)
 class TextTable:
-    """A titled table of text cells with sentences below it, that any form of text can show.
+    """A titled table of text cells with sentences below it, for any form of text.
 
     Attributes
     ----------
     title
         What it shows.
     columns
-        Its columns; the first one names the row and is repeated where a wide table is folded.
+        Its columns; the first one names the row and is repeated if a wide table is folded.
     rows
-        One cell a column.
+        One cell per column.
     notes
-        Sentences to be read with it.
+        Sentences below it.
     marks
-        Cells that stand out, by row and column: the best, and the second best; of two rankings, both.
+        Emphasized cells, by row and column: the best and the second best, in each ranking.
     on_pages
-        Whether pages of HTML show it: facts for a reader who doubts how a file was read stay in text.
+        Whether HTML pages show it; facts on how a file was read stay in text.
     """
 
     title: str
@@ -103,7 +103,7 @@ class Number:
     Attributes
     ----------
     name, value, beside
-        What it is, what it says, and the interval or the words that belong to it.
+        Its name, its value, and the interval or words beside it.
     """
 
     name: str
@@ -113,7 +113,7 @@ class Number:
 
 @dataclass(frozen=True)
 class Headline:
-    """What a page says first.
+    """The headline of a page.
 
     Attributes
     ----------
@@ -122,7 +122,7 @@ class Headline:
     verdict
         A sentence or two; "" for none.
     tone
-        Whether that is good news.
+        Whether the verdict is good.
     numbers
         The few that matter most.
     systems
@@ -144,16 +144,16 @@ def table_of(
     *,
     head: str = "",
 ) -> TextTable:
-    """Return a row for each thing, behind its name, and a column for each of its cells.
+    """Return a row for each item, with its name first, and a column for each cell.
 
     Parameters
     ----------
     title
         Of the table.
     items
-        Things with their names.
+        Items by name.
     cells
-        Columns, each with what makes its cell.
+        Columns, each with the function that returns its cell.
     notes
         Sentences below the table.
     head
@@ -164,7 +164,7 @@ def table_of(
 
 
 class Shown(ABC):
-    """What a command found out, in the neutral forms from which `render` makes text.
+    """The result of a command, in neutral forms from which `render` makes text.
 
     Attributes
     ----------
@@ -188,10 +188,10 @@ class Shown(ABC):
 
     @abstractmethod
     def data(self) -> Mapping[str, Any]:
-        """Return everything the tables say as nested values; tuples, inf and nan may be among them."""
+        """Return everything in the tables as nested values, with tuples, inf and nan."""
 
     def records(self) -> Iterable[Mapping[str, Any]]:
-        """Return a flat record for each of its numbers, where it has a form as CSV."""
+        """Return a flat record for each of its numbers, if it has a CSV form."""
         raise NotImplementedError
 
     def of_systems(self) -> tuple[TextTable, Sequence[Mapping[str, Any]]] | None:
@@ -199,7 +199,7 @@ class Shown(ABC):
         return None
 
     def headline(self) -> Headline:
-        """Return what a page with its tables says first."""
+        """Return the headline of its page."""
         return Headline()
 
     def pictures(self) -> Sequence[Picture]:
@@ -211,7 +211,7 @@ class Shown(ABC):
         return []
 
     def beside(self, format: Format) -> list[str]:
-        """Return what a form has no place for, in sentences."""
+        """Return, in sentences, what a form has no place for."""
         return self.how_read() if format in ("csv", "junit", "github") else []
 
     def faults(self) -> Iterable[str]:
@@ -219,12 +219,12 @@ class Shown(ABC):
         return ()
 
     def with_details(self, details: bool | None = True) -> Self:
-        """Return it with its details in the tables, or without; of what has none, and of None, itself."""
+        """Return it with or without details in its tables; unchanged if it has none, or for None."""
         report: Any = self
         return self if details is None or not hasattr(self, "details") else replace(report, details=details)
 
     def in_full(self) -> Self:
-        """Return it as files have it, with long tables allowed."""
+        """Return it as in files, with long tables."""
         return self.with_details()
 
     def to_frame(self) -> pandas.DataFrame:
@@ -263,7 +263,7 @@ class Shown(ABC):
             temporary.write_text(render(self, format), encoding="utf-8")
 
     def verdicts(self, format: Literal["junit", "github"]) -> str:
-        """Return its verdicts for continuous integration, where it has some."""
+        """Return its verdicts for continuous integration, if it has any."""
         raise NotImplementedError
 
     def to_dict(self) -> dict[str, Any]:
@@ -290,17 +290,17 @@ class Shown(ABC):
 
 
 def render(report: Shown, format: Format, *, color: bool = False) -> str:
-    """Return results as text in the form asked for.
+    """Return results as text in the requested form.
 
     Parameters
     ----------
     report
         What was found out.
     format
-        Tables for a terminal or LaTeX, JSON, a page of Markdown or HTML; CSV with a line a record; of checks
-        JUnit XML, or the annotations of GitHub's workflows.
+        Tables for a terminal or LaTeX, JSON, a page of Markdown or HTML; CSV with a line per record; for
+        checks JUnit XML, or the annotations of GitHub's workflows.
     color
-        Whether tables for a terminal may be emphasized with escape sequences.
+        Whether tables for a terminal may use escape sequences for emphasis.
     """
     if format == "json":
         return plain_json(json.dumps(report.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)) + "\n"

@@ -17,14 +17,14 @@ from calcli.report.overview import MANY
 from calcli.report.shown import Column, TextTable, hint
 
 SHOWN = ("log_loss", "accuracy", "mean_gap", "ece")  # of the metrics of the default report
-SHOWN_OF_TWO = ("log_loss", "ece")  # beside the observed and the predicted frequency
+SHOWN_OF_TWO = ("log_loss", "ece")  # in addition to the observed and predicted frequency
 USUALLY_RANKED_BY = "log_loss"
 FEW = " *"
 EXCESS = "The worst error is the one farthest above its value if calibrated."
 
 
 def with_slices(results: Iterable[Result]) -> list[tuple[Result, list[Result]]]:
-    """Return each result on all rows with the results on its slices, which stand behind it."""
+    """Return each result on all rows with the results on its slices, which follow it."""
     groups: list[tuple[Result, list[Result]]] = []
     for result in results:
         if result.slice is None:
@@ -35,15 +35,15 @@ def with_slices(results: Iterable[Result]) -> list[tuple[Result, list[Result]]]:
 
 
 def is_compared(part: Result) -> bool:
-    """Tell whether a slice has rows enough to be compared with others."""
+    """Return whether a slice has enough rows to be compared with others."""
     return part.input.rows >= ENOUGH_ROWS
 
 
 def ranked_by(result: Result) -> str | None:
-    """Return the metric that says which slice is the worst.
+    """Return the metric that defines the worst slice.
 
-    The log-loss if it is there, else the first score with a better end, else the first calibration error;
-    None if there are none of these.
+    It is the log-loss if computed, else the first score with a direction, else the first calibration error;
+    None without any.
     """
     families = {name: estimate.metric.entry.family for name, estimate in result.metrics.items()}
     scores = [
@@ -58,13 +58,13 @@ def ranked_by(result: Result) -> str | None:
 
 
 def _badness(estimate: Estimate) -> float:
-    """Return how bad a value is: of an error, what it is above the one of calibrated probabilities."""
+    """Return how bad a value is: for an error, its excess over the value if calibrated."""
     null = estimate.if_calibrated
     return estimate.metric.entry.cost(estimate.value) - (null.mean if null else 0)
 
 
 def worst_slices(overall: Result, slices: Sequence[Result]) -> dict[str, Result]:
-    """Return the worst slice of each column by the metric they are ranked by, if that is more than chance.
+    """Return the worst slice of each column by its ranking metric, if it exceeds chance.
 
     A score must be worse than the score of all rows, an error larger than if calibrated, corrected for the
     number of compared slices.
@@ -81,7 +81,7 @@ def _worst(overall: Result, results: Sequence[Result]) -> dict[str, tuple[Result
 def _ranked(overall: Result, results: Sequence[Result]) -> list[tuple[Result, float]]:
     """Return the compared slices of a column, the worst first, with their corrected p-values.
 
-    There are none if fewer than two can be compared; a slice no worse than all rows has 1.
+    There are none if fewer than two can be compared; a slice no worse than all rows has p-value 1.
     """
     name = ranked_by(results[0]) if results else None
     if name is None:
@@ -102,7 +102,7 @@ def _ranked(overall: Result, results: Sequence[Result]) -> list[tuple[Result, fl
 
 
 def by_column(slices: Iterable[Result]) -> dict[str, list[Result]]:
-    """Return slices by the column that makes them."""
+    """Return slices by their column."""
     columns: dict[str, list[Result]] = {}
     for part in slices:
         if part.slice is not None:
@@ -113,22 +113,22 @@ def by_column(slices: Iterable[Result]) -> dict[str, list[Result]]:
 def slice_tables(
     overall: Result, results: Sequence[Result], name: str, *, details: bool = True
 ) -> list[TextTable]:
-    """Return a table for each column that was sliced by.
+    """Return a table for each column of slices.
 
     Parameters
     ----------
     overall, results
         All rows, and their slices.
     name
-        What to call the data if there are several; else "".
+        Name of the data if there are several; else "".
     details
-        Whether all of many slices have a row, or only slices worse than chance would make them.
+        Whether all of many slices have a row, or only slices worse beyond chance.
     """
     return [_table(overall, slices, column, name, details) for column, slices in by_column(results).items()]
 
 
 def _in_order(overall: Result, results: Sequence[Result], details: bool) -> list[Result]:
-    """Return slices to show; of many the ones worse than chance first, or these alone."""
+    """Return slices to show; of many, the slices worse beyond chance first, or these alone."""
     if len(results) <= MANY:
         return list(results)
     beyond = [part for part, p in _ranked(overall, results) if p <= SIGNIFICANT]

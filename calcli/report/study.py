@@ -21,7 +21,7 @@ class StudyObject(TypedDict):
 
 
 class ProcedureRowObject(TypedDict):
-    """What a procedure finds out about a metric."""
+    """The result of a procedure for a metric."""
 
     metric: str
     estimate: float
@@ -54,16 +54,16 @@ TRUTHS = {
 
 @dataclass(frozen=True)
 class StudyReport(Shown):
-    """What a study found.
+    """The results of a study.
 
     Attributes
     ----------
     system
-        What was simulated.
+        The simulated system.
     found
-        By metric and number of rows.
+        Results by metric and number of rows.
     series
-        Data sets behind each.
+        Number of data sets behind each.
     """
 
     title: ClassVar[str] = "Study of estimators"
@@ -74,7 +74,7 @@ class StudyReport(Shown):
     series: int
 
     def tables(self) -> list[TextTable]:
-        """Return the differences, a row a metric and size."""
+        """Return the differences, one row per metric and size."""
         columns = (Column("", "left"), *map(Column, ("rows", "true", "5%", "mean", "95%")))
         rows = [
             (
@@ -106,7 +106,7 @@ class StudyReport(Shown):
 
 @dataclass(frozen=True)
 class ProcedureReport(Shown):
-    """What a procedure found out about a file.
+    """The results of a procedure on a file.
 
     Attributes
     ----------
@@ -117,7 +117,7 @@ class ProcedureReport(Shown):
     results
         A dictionary for each row of its table.
     note
-        What its numbers are.
+        An explanation of its numbers.
     """
 
     title: ClassVar[str] = "Procedure of the works"
@@ -129,7 +129,7 @@ class ProcedureReport(Shown):
     note: str
 
     def tables(self) -> list[TextTable]:
-        """Return its numbers, a column each."""
+        """Return its numbers, one column each."""
         keys = list(dict.fromkeys(key for row in self.results for key in row))
         rows = tuple(
             (row["metric"], *(_cell(key, row.get(key)) for key in keys if key != "metric"))

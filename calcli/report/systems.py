@@ -22,7 +22,7 @@ class System:
     Attributes
     ----------
     name
-        What tables call it.
+        Its name in tables.
     files
         The estimates of each file, by metric.
     """
@@ -35,7 +35,7 @@ class System:
         return [estimates[metric] for estimates in self.files if metric in estimates]
 
     def numbers(self, metric: str) -> dict[str, float | None]:
-        """Return the value and the ends of its interval; of several files mean and standard deviation."""
+        """Return the value and the ends of its interval; for several files mean and standard deviation."""
         estimates = self.estimates(metric)
         values = [estimate.value for estimate in estimates] or [nan]
         if len(self.files) > 1:
@@ -45,7 +45,7 @@ class System:
         return {"value": values[0], "low": low, "high": high}
 
     def cell(self, metric: str) -> str:
-        """Return the value ± half its interval, or the ends; of several files mean ± standard deviation."""
+        """Return the value ± half its interval, or the ends; for several files mean ± standard deviation."""
         estimates = self.estimates(metric)
         if len(estimates) > 1:
             values = [estimate.value for estimate in estimates]
@@ -63,7 +63,7 @@ class System:
 
 
 def systems_of(names: Sequence[str], estimates: Sequence[Mapping[str, Estimate]]) -> list[System]:
-    """Return systems in the order of their first files; files of one name are one system."""
+    """Return systems in the order of their first files; files with one name are one system."""
     files: dict[str, list[Mapping[str, Estimate]]] = {}
     for name, of_file in zip(names, estimates, strict=True):
         files.setdefault(name, []).append(of_file)

@@ -1,4 +1,4 @@
-"""Tables -> the terminal, as wide as it is."""
+"""Tables as text for the terminal, in its width."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from calcli.report.shown import TextTable, spelled
 GAP = 2  # blanks between columns
 STYLES = {"best": "bold", "second": "underline", "both": "bold underline", None: ""}
 SIGNS = {"best": "*", "second": "+", "both": "*+", None: " "}  # without styles
-UNKNOWN = 80  # characters, if COLUMNS=0 says that the width is unknown
-ROOM = 60  # the least an optional column is worth showing in
-NAME = 16  # the least for names, which are broken before a table is
+UNKNOWN = 80  # width in characters if COLUMNS=0 marks it as unknown
+ROOM = 60  # least width of an optional column
+NAME = 16  # least width of names, which break before a table does
 
 
 def terminal_text(tables: Sequence[TextTable], width: int | None = None, color: bool = False) -> str:
@@ -81,7 +81,7 @@ def _rich(table: TextTable, console: Console) -> RichTable:
 
 
 def _fitting(table: TextTable, width: int) -> TextTable:
-    """Leave out optional columns for which there is no room."""
+    """Return a table without the optional columns that do not fit."""
     needed = [n for n, column in enumerate(table.columns) if not column.optional]
     widths = _widths(table)
     room = width - sum(widths[n] + GAP for n in needed)
@@ -103,7 +103,7 @@ def _folded(table: TextTable, width: int) -> Iterator[TextTable]:
 
 
 def _room_for_names(widths: Sequence[int], width: int) -> int | None:
-    """Return the width at which names break to leave room for other columns; None if that is no help."""
+    """Return the width at which names break to leave room for other columns; None if it does not help."""
     room = width - sum(width + GAP for width in widths[1:])
     return room if NAME <= room < widths[0] else None
 

@@ -28,7 +28,7 @@ class ThresholdReport(Shown):
     threshold
         What was found.
     repeats
-        How rows depend on each other, as far as columns show it.
+        Dependence between rows that columns show.
     class_name
         Name of the class with the probability that the threshold is on; "" for the confidence.
     """
@@ -97,7 +97,7 @@ class ThresholdReport(Shown):
 
     @property
     def _scores(self) -> str:
-        """What the threshold is on."""
+        """Return the name of the scores with the threshold."""
         return f"probability of {self.class_name}" if self.class_name else "confidence"
 
     def _notes(self) -> Iterator[str]:

@@ -36,21 +36,21 @@ def apply_file(
     Parameters
     ----------
     calibrator
-        A file that `fit` or `threshold` wrote; None to move the scores to other class priors alone.
+        A file from `fit` or `threshold`; None to only shift the scores to other class priors.
     file, output
         Scores, and where to write; `-` is standard input or output.
     options
         How to read the scores.
     kind
-        What to write them as.
+        The kind of scores to write.
     priors
-        Class priors to move to, as text; None to leave them as they are.
+        Class priors to shift to, as text; None to keep them.
     trained_at
-        The priors to move from, as text, where no calibrator records them.
+        The priors to shift from, as text, if no calibrator records them.
     decide
-        Costs by word or file, for decisions to write as well.
+        Costs as a word or a file, to write decisions as well.
     in_place
-        Whether to write onto the input where it cannot keep which calibrators were applied.
+        Whether to overwrite an input that cannot record the applied calibrators.
     watcher
         Starts a progress bar.
 
@@ -95,7 +95,7 @@ def apply_file(
 
 
 def _refuse_in_place(file: str, output: str) -> None:
-    """Raise a UsageError if the input is to be replaced, and nothing in the file would say so."""
+    """Raise a UsageError if the input would be overwritten without a record of it in the file."""
     if file == "-" or output == "-" or not (os.path.exists(file) and os.path.exists(output)):
         return
     form = format_of(path_of(file))

@@ -44,9 +44,9 @@ def benchmark_files(
     cal, test
         Predictions to fit to, and to judge on.
     pairs
-        The same of several models.
+        The same for several models.
     options, settings
-        How to read them, and what to compute: metrics, or the usual ones, with so many bins, and the seed.
+        How to read them, and what to compute: metrics or the default ones, bins, and the seed.
     trying
         Which methods, and on which rows.
     watcher, remark
@@ -57,7 +57,7 @@ def benchmark_files(
     InputError
         If a file cannot be read.
     UsageError
-        If it is not clear what to fit to and what to judge on.
+        If it is unclear which rows are for the fit and which for judging.
     """
     settings = replace(settings, fold_column=trying.fold_column)
     for sentence in idle_options(settings):
@@ -92,7 +92,7 @@ def benchmark_files(
 
 
 def _metrics(trying: BenchmarkSettings, settings: Settings, *, of_answers: bool) -> tuple[str, ...]:
-    """Return the metrics asked for, or the usual ones that fit and the costs in use."""
+    """Return the requested metrics, or the default ones that apply, with the costs in use."""
     risks = [f"bayes_risk:costs={cost.name}" for cost in settings.costs]
     usual = [name for name in DEFAULT_METRICS if not (of_answers and METRICS[name].needs_classes)]
     usual = [*usual, *risks]
@@ -130,7 +130,7 @@ def _tasks(
 
 
 def _files(pairs: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Return the pairs of files that pairs of patterns stand for, in the order of their names.
+    """Return the pairs of files that match pairs of patterns, in the order of their names.
 
     Raises
     ------

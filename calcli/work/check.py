@@ -1,4 +1,4 @@
-"""Checking: do predictions keep the rules of a policy?"""
+"""Checking: do predictions satisfy the rules of a policy?"""
 
 from __future__ import annotations
 
@@ -55,17 +55,17 @@ def check(
         A TOML file, or its content: `{"rules": [{"metric": "log_loss", "max": 0.5}]}`; as `reading` it may
         hold options of `read`. By default calcli.toml, or the table [tool.calcli] of pyproject.toml.
     baseline : path, table or Predictions, optional
-        The baseline that metrics may not fall behind: predictions, or the path of a JSON report of them.
+        The baseline: predictions, or the path of a JSON report on them.
     undecided : {"fail", "pass", "warn"}, optional
-        What becomes of rules that the data do not decide, in place of what each says.
+        The result of rules that the data do not decide; by default each rule defines it.
     threshold : path, optional
-        What `threshold` saved: whether its promise is true, in place of a policy.
+        A file from `threshold`; its promise is checked in place of a policy.
     {PairSettings}
 
     Returns
     -------
     CheckReport
-        What became of each rule, and the exit status of `calcli check`.
+        The outcome of each rule, and the exit status of `calcli check`.
 
     Raises
     ------
@@ -118,17 +118,17 @@ def check_files(
     files, policy
         Predictions, and the file of the rules; None for the policy of this folder.
     options
-        How to read predictions, before what the policy says of it.
+        How to read predictions; they override the options in the policy.
     baseline
         A file of predictions, or a JSON report on it.
     pairing
         How rows are paired with the baseline.
     undecided
-        What becomes of rules that the data do not decide; None for what each says.
+        The result of rules that the data do not decide; None for the one that each rule defines.
     strict
         Whether a baseline that no rule uses is an error.
     engine
-        Makes states of the parts of files elsewhere, which are judged; None to read here.
+        Makes states of the parts of files in workers, which are then judged; None to read here.
     watcher
         Starts a progress bar.
     """
@@ -157,7 +157,7 @@ def check_files(
 def check_threshold(
     files: Sequence[str], threshold: str, options: ReadOptions, undecided: Undecided | None = None
 ) -> CheckReport:
-    """Judge whether the promise of a threshold is true of files; parameters as for `check_files`.
+    """Judge whether the promise of a threshold holds for files; parameters as for `check_files`.
 
     Raises
     ------
@@ -176,7 +176,7 @@ def check_threshold(
 def against_baseline(
     baseline: str, options: ReadOptions, pairing: PairSettings, found_in: Callable[[str], Predictions]
 ) -> Against:
-    """Return the baseline of files: a JSON report, or predictions found in a file."""
+    """Return the baseline of files: a JSON report, or the predictions in a file."""
     pairing = with_keys(pairing, options)
     if pairing.in_order and not is_report(baseline):
         options.require_all_rows()
@@ -184,7 +184,7 @@ def against_baseline(
 
 
 def _judged(path: str, judge: Callable[[str], Checked]) -> Checked:
-    """Return what became of a file, or its fault."""
+    """Return the result of a file, or its fault."""
     try:
         return judge(path)
     except CalcliError as fault:
@@ -194,7 +194,7 @@ def _judged(path: str, judge: Callable[[str], Checked]) -> Checked:
 
 
 def checked_by(predictions: Predictions, rules: Policy, against: Against | None) -> Checked:
-    """Return what became of each rule of a policy on predictions."""
+    """Return the outcomes of the rules of a policy on predictions."""
     require_same_clip([predictions], rules.evaluation_settings)
     baseline = None if against is None else against.baseline(predictions, rules)
     return check_predictions(predictions, rules, baseline)

@@ -43,7 +43,7 @@ from calcli.report.progress import Remark, unsaid
 from calcli.work.idle import idle_options, warn
 from calcli.work.read import columns_of, labelled
 
-REPORTED = ("accuracy", "ece_l2", "cw_ece_l2")  # of what was selected
+REPORTED = ("accuracy", "ece_l2", "cw_ece_l2")  # of the selected system
 MARGINS = mapping('margins by metric, such as {"log_loss": 0.01}')
 
 
@@ -70,9 +70,9 @@ def compare(
     rank_by : str
         Metric that ranks the systems.
     by : str, optional
-        Column with values to compare one by one as well.
+        Column; systems are also compared on the rows of each value.
     show : str or sequence of str
-        Columns to list beside the questions that flipped, with `details`.
+        Columns to list beside flipped questions, with `details`.
     {Settings}
 
     Returns
@@ -125,11 +125,11 @@ def compare_files(
     files
         The baseline first.
     options, settings, pairing
-        How to read, what to compute, and which rows are the same cases.
+        How to read, what to compute, and how rows are paired.
     margins
-        Such as `log_loss=0.01`.
+        Margins such as `log_loss=0.01`.
     select
-        Metric by which one of the systems is to be chosen, if any.
+        Metric that chooses one of the systems, if any.
     watcher, remark
         Starts a progress bar, and receives remarks on settings without effect.
     """
@@ -156,7 +156,7 @@ def compare_files(
 
 
 def with_keys(pairing: PairSettings, options: ReadOptions) -> PairSettings:
-    """Return how rows are paired, by the key that they are read with."""
+    """Return the settings of pairing, with the key from the options of reading."""
     return replace(pairing, key=options.key, allow_unmatched=options.allow_unmatched)
 
 
@@ -198,14 +198,14 @@ def select_files(
     Parameters
     ----------
     files
-        To choose from.
+        Files to choose from.
     place
         A folder with the files of the other set, or a pattern of their names; they are paired by the number
         in their names.
     criteria
         Metrics that choose their best value.
     options, settings
-        How to read, and what to report: metrics, or the usual ones.
+        How to read, and what to report: metrics, or the default ones.
     watcher, remark
         Starts a progress bar, and receives remarks on settings without effect.
 
@@ -214,7 +214,7 @@ def select_files(
     InputError
         If a file cannot be read.
     UsageError
-        If a file has no counterpart, or a criterion has no better direction.
+        If a file has no counterpart, or a criterion has no direction.
     """
     for sentence in idle_options(settings):
         remark(sentence)
@@ -231,7 +231,7 @@ def select_files(
         if counterpart not in reported:
             reported[counterpart] = _estimated(counterpart, options, settings, watcher)
         choices.append(Choice(metric, number, estimated[best], reported[counterpart]))
-    folders = (*by_folder([pairs[0][1], pairs[0][2]]), place)  # of one folder only, the pattern tells them
+    folders = (*by_folder([pairs[0][1], pairs[0][2]]), place)  # the pattern, if both are in one folder
     same = any(same_files([file], [counterpart]) for _, file, counterpart in pairs)
     return SelectionReport(choices, (folders[0], folders[1]), measures, len(pairs), same)
 

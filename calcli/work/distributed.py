@@ -1,4 +1,4 @@
-"""States of parts made by many processes, here or on other machines by Dask, and merged in their order."""
+"""States of parts, computed in many processes or on other machines by Dask, and merged in order."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ from calcli.io.saved.states import from_bytes, is_state, to_bytes
 T = TypeVar("T")
 P = TypeVar("P")
 
-TOGETHER = 16  # results added up in one task
-POLLED = 0.05  # seconds between looks at what is done
+TOGETHER = 16  # results summed in one task
+POLLED = 0.05  # seconds between checks of progress
 QUIET = "critical"
 
 
@@ -42,16 +42,16 @@ def total(
     watch: Watch,
     scheduler: str | None = None,
 ) -> T:
-    """Return the sum of the results of each part, added up in their order.
+    """Return the sum of the results of all parts, added in order.
 
-    The sum for results that depend on their number alone: any number of workers gives the same bits.
+    The order depends only on the number of parts: any number of workers gives the same bits.
 
     Parameters
     ----------
     items
         The identity of each part.
     of_part, add
-        Functions that run where the workers are.
+        Functions that run in the workers.
     watch
         Called with the number of parts done.
     scheduler
@@ -69,7 +69,7 @@ def total(
             if stopped.is_set():
                 client.cancel(last, force=True)
                 raise KeyboardInterrupt
-            unmade = [pair for pair in unmade if pair[1].status != "finished"]  # what is merged may go
+            unmade = [pair for pair in unmade if pair[1].status != "finished"]  # merged results may be freed
             watch(len(items) - len(unmade))
             stopped.wait(POLLED)
         with _naming_faults(unmade):
@@ -86,7 +86,7 @@ def _naming_faults(unmade: Sequence[tuple[object, Any]]) -> Iterator[None]:
     except CalcliError:
         raise
     except KilledWorker as fault:
-        lost = [str(part) for part, task in unmade if task.status == "error"]  # all that the dead had in hand
+        lost = [str(part) for part, task in unmade if task.status == "error"]  # all tasks of dead workers
         raise InputError(
             f"{' or '.join(lost) or 'the sum of parts'}: every process that worked on it died, "
             f"{fault.allowed_failures + 1} in all; perhaps for lack of memory; use smaller parts, or give "
@@ -98,8 +98,8 @@ def _naming_faults(unmade: Sequence[tuple[object, Any]]) -> Iterator[None]:
 
 @contextmanager
 def _client(scheduler: str | None, n_parts: int) -> Iterator[Any]:
-    """Give what sends tasks to workers, and say nothing else."""
-    os.environ.setdefault("DASK_LOGGING__DISTRIBUTED", QUIET)  # it is read when Dask is loaded
+    """Yield a client that sends tasks to workers, without log output."""
+    os.environ.setdefault("DASK_LOGGING__DISTRIBUTED", QUIET)  # Dask reads it on import
     os.environ.setdefault("DASK_LOGGING__ASYNCIO", QUIET)
     try:
         from distributed import Client, LocalCluster
@@ -120,7 +120,7 @@ def _client(scheduler: str | None, n_parts: int) -> Iterator[Any]:
                         threads_per_worker=1,
                         host="127.0.0.1",
                         dashboard_address=None,
-                        silence_logs=logging.CRITICAL + 1,  # cancelled work is told as that
+                        silence_logs=logging.CRITICAL + 1,  # cancelled work is reported as such
                     )
             client = Client(cluster or scheduler, timeout=10, set_as_default=False)
         except (OSError, ValueError, RuntimeError) as fault:
@@ -137,8 +137,8 @@ def _client(scheduler: str | None, n_parts: int) -> Iterator[Any]:
 
 @contextmanager
 def _not_interrupted() -> Iterator[None]:
-    """Let processes start that a terminal does not interrupt: they would tell of it in a page each."""
-    resource_tracker.ensure_running()  # it would let interrupts in again
+    """Start processes that ignore interrupts from a terminal: each would print a traceback."""
+    resource_tracker.ensure_running()  # it would allow interrupts again
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
@@ -148,7 +148,7 @@ def _not_interrupted() -> Iterator[None]:
 
 @contextmanager
 def _interrupts() -> Iterator[threading.Event]:
-    """Set an event when the user interrupts: an exception in the midst of Dask leaves a page of logs."""
+    """Set an event when the user interrupts: an exception inside Dask prints pages of logs."""
     stopped = threading.Event()
     if threading.current_thread() is not threading.main_thread():
         yield stopped
@@ -164,7 +164,7 @@ def _interrupts() -> Iterator[threading.Event]:
 
 @dataclass(frozen=True)
 class Engine:
-    """What makes states of parts and merges them.
+    """An engine that makes states of parts and merges them.
 
     Attributes
     ----------
@@ -173,9 +173,9 @@ class Engine:
     watcher
         Starts a progress bar.
     key
-        The column that rows are known by; None if it is their number.
+        The column that identifies rows; None for row numbers.
     by
-        Columns with a state for every value as well.
+        Columns; each value gets a state as well.
     """
 
     scheduler: str | None = None
@@ -186,21 +186,21 @@ class Engine:
     def read(
         self, paths: Sequence[str], options: ReadOptions, settings_for: Callable[[Predictions], Settings]
     ) -> Predictions:
-        """Return the state of the files and folders of one data set; a state stays itself.
+        """Return the state of the files and folders of one data set; a state is returned unchanged.
 
         Parameters
         ----------
         paths, options
             As for `read_concat`.
         settings_for
-            The settings, by the predictions of the first part.
+            Returns the settings for the predictions of the first part.
 
         Raises
         ------
         InputError
-            If a part cannot be read, they do not go together, or the scheduler cannot be reached.
+            If a part cannot be read, parts do not fit together, or the scheduler cannot be reached.
         UsageError
-            If something is asked for that states cannot hold, or Dask is not installed.
+            If the settings ask for something that states cannot hold, or Dask is not installed.
         """
         named_paths = [name_and_path(file) for path in paths for file in parts_of_pattern(path)]
         files = [file for _, file in named_paths]
@@ -219,7 +219,7 @@ class Engine:
 def engine_of(
     text: str | None, watcher: Watcher, key: str | None = None, by: Sequence[str] = ()
 ) -> Engine | None:
-    """Return what reads parts elsewhere, whose rows have a key and may be sliced; None if nothing does.
+    """Return the engine of a name, for rows with a key and slices; None without a name.
 
     Raises
     ------
@@ -268,7 +268,7 @@ def made_of(
     key: str | None = None,
     by: tuple[str, ...] = (),
 ) -> bytes:
-    """Return the state of one part, as a file holds it; this runs where the workers are."""
+    """Return the state of one part, as bytes of a file; this runs in a worker."""
     recall(hidden)
     return to_bytes(state_of(read_piece(part, options), settings, key=key, by=by))
 
@@ -281,5 +281,5 @@ def merged(states: Sequence[bytes]) -> bytes:
 def gather(
     chunks: Sequence[Piece], make: Callable[[Piece], bytes], watch: Watch, scheduler: str | None = None
 ) -> bytes:
-    """Make the state of each part, and merge them in their order."""
+    """Make the state of each part, and merge the states in order."""
     return total(chunks, make, merged, watch, scheduler)

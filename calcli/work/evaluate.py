@@ -61,27 +61,27 @@ def evaluate(
     Parameters
     ----------
     data : array-like (N, K), (..., K) or (N,); path; table; or Predictions
-        Logits, log-probabilities or probabilities, of two classes also the second one only (also as
+        Logits, log-probabilities or probabilities, for two classes also of the second class only (also as
         `scores=`); or a file; or a data frame of pandas or polars, a pyarrow table, or another object that
-        speaks Arrow; or the result of `read`. Tensors are taken as arrays are.
+        speaks Arrow; or the result of `read`. Tensors are accepted like arrays.
     labels : array-like (N,) or (...)
-        Of arrays: integers in 0..K-1, or names out of `classes`; also for a table of scores with the classes
-        as columns. Of a file or a table: the path of their own file, a table with `key`.
+        For arrays: integers in 0..K-1, or names from `classes`; also for a table of scores with the classes
+        as columns. For a file or a table: the path of a separate file, or a table with `key`.
     confidence, correct : array-like (N,) or str
-        In place of scores and labels: how sure each answer is, and whether it is right.
+        In place of scores and labels: the confidence of each answer, and whether it is right.
     weights : array-like (N,) or str, optional
-        Row weights, 0 or more; of a table their column.
+        Row weights, 0 or more; for a table the name of their column.
     {ReadOptions}
     by : str or sequence of str
-        Columns with values to report on one by one as well.
+        Columns; the report also covers the rows of each value.
     calibration_data : path, table or Predictions, optional
-        What to train recalibrations on, in place of cross-validation.
+        Rows to train recalibrations on, in place of cross-validation.
     {Settings}
 
     Returns
     -------
     Report
-        Metrics with their intervals or values if calibrated, of all rows and then of slices.
+        Metrics with their intervals or values if calibrated, for all rows and then for slices.
 
     Raises
     ------
@@ -111,7 +111,7 @@ def evaluate_files(
     watcher: Watcher = unwatched,
     remark: Remark = unsaid,
 ) -> Report:
-    """Read and evaluate each data set, and let go of its rows.
+    """Read and evaluate each data set, one at a time.
 
     Parameters
     ----------
@@ -122,17 +122,17 @@ def evaluate_files(
     folder
         For the report and figures; several data sets get folders with their names.
     html
-        A page that will be made of it, with figures.
+        The path of a page that the report will be written to, with figures.
     state
         Where to save the state of the only data set.
     fail_if
-        Limits such as `log_loss>0.5`; their metrics are computed as well.
+        Limits such as `log_loss>0.5`; their metrics are computed, too.
     by
-        Columns with values to report on one by one, behind their data set.
+        Columns; the rows of each value are reported after their data set.
     calibration_data
         A file with rows that recalibrations are fitted to.
     engine
-        Makes states of the parts of each data set elsewhere, from which all is computed; None to read here.
+        Makes states of the parts of each data set in workers; None to read here.
     watcher, remark
         Starts a progress bar, and receives remarks on settings without effect.
     """
@@ -184,7 +184,7 @@ def evaluation_of(
     settings: Mapping[str, Any],
     idle: Callable[[Settings, Predictions | None], list[str]],
 ) -> tuple[Settings, Evaluation]:
-    """Return the request and the evaluation that `evaluate` reports on, for the same arguments.
+    """Return the settings and the evaluation behind `evaluate`, for the same arguments.
 
     Parameters
     ----------
@@ -215,7 +215,7 @@ def evaluated(
     *,
     figures: bool = False,
 ) -> Evaluation:
-    """Return the evaluation of all rows, with its slices and, if it is drawn, the needs of figures."""
+    """Return the evaluation of all rows, with its slices and, if figures are drawn, their needs."""
     if settings.test and not predictions.has_rows:
         path = predictions.provenance.path
         raise UsageError(
@@ -242,7 +242,7 @@ def results_of(evaluation: Evaluation) -> list[Result]:
 
 
 def with_note_if_same(evaluation: Evaluation, calibration: Predictions | None) -> Evaluation:
-    """Return an evaluation that says so if recalibrations are trained on the rows that it judges."""
+    """Return an evaluation with a note if recalibrations are trained on the judged rows."""
     trained = any(e.metric.arguments.get("training") == "held-out" for e in evaluation.estimates.values())
     if calibration is None or not trained:
         return evaluation
@@ -256,7 +256,7 @@ def with_note_if_same(evaluation: Evaluation, calibration: Predictions | None) -
 
 
 def read_calibration_data(path: str | None, options: ReadOptions) -> Predictions | None:
-    """Read calibration data; labels of `.npy` scores are beside them.
+    """Read calibration data; labels of `.npy` scores are in a file beside them.
 
     Parameters
     ----------
@@ -272,13 +272,13 @@ def read_calibration_data(path: str | None, options: ReadOptions) -> Predictions
     """
     if path is None:
         return None
-    # other rows, other labels: a file of labels is that of the evaluated rows
+    # a file of labels belongs to the evaluated rows, not to these
     labels = None if (options.labels or "").endswith(".npy") else options.labels
     return read(path, replace(options, labels=labels, limit=None))
 
 
 def _names(sources: Sequence[Sequence[str]]) -> list[str]:
-    """Return what each data set is called, and its folder if there are several."""
+    """Return the name of each data set, which is its folder if there are several."""
     named_paths = [name_and_path(source[0]) for source in sources]
     files = [Path(file) for file in relative_names([path for _, path in named_paths])]
     names = [str(file.with_suffix("")) if file.name else "data" for file in files]
@@ -290,13 +290,13 @@ def _names(sources: Sequence[Sequence[str]]) -> list[str]:
 
 
 def _album(folder: Path | None) -> Album:
-    from calcli.report.pictures import Album  # which loads what figures need
+    from calcli.report.pictures import Album  # this loads the modules of figures
 
     return Album(folder)
 
 
 def broken(results: Sequence[Result], rules: Sequence[Rule]) -> dict[str, list[str]]:
-    """Return a sentence for each rule that all rows of some data break, by the path of the data.
+    """Return a sentence for each rule that a data set breaks on all rows, by path.
 
     Raises
     ------
@@ -312,7 +312,7 @@ def broken(results: Sequence[Result], rules: Sequence[Rule]) -> dict[str, list[s
 
 
 def _with_metrics_of(rules: Sequence[Rule], settings: Settings, predictions: Predictions) -> Settings:
-    """Add the metrics of rules to the metrics asked for, or to the usual ones."""
+    """Add the metrics of rules to the requested or default metrics."""
     if not rules:
         return settings
     names = settings.metrics or tuple(default_metrics(predictions, settings)[0])

@@ -24,15 +24,15 @@ from calcli.io.saved.policies import is_threshold, load_threshold
 
 Language = Literal["sql", "python", "c", "onnx"]
 PLAIN = re.compile(r"[A-Za-z_]\w*")
-MOST_OF_SQL = 30  # classes: an expression has a term for each pair
+MOST_OF_SQL = 30  # most classes: an expression has a term for each pair
 ROUNDING = 1e-12
 ARGUMENTS = {"sql": "", "python": "p", "c": "double p"}
 
 
 class Words(NamedTuple):
-    """How a language spells what formulas are made of."""
+    """The syntax of a language for the parts of formulas."""
 
-    log: str  # of a probability, no smaller than its floor
+    log: str  # probability, raised to its floor
     exp: str
     either: str
 
@@ -49,7 +49,7 @@ LINES: dict[str, str] = _TEMPLATES["lines"]
 
 
 class Exported(NamedTuple):
-    """Code, and what there is to say of it."""
+    """Code, with notes."""
 
     code: str | bytes
     says: str
@@ -65,19 +65,19 @@ def export_file(
     path
         Its file.
     language
-        Of the code; ONNX needs the package onnx.
+        Language of the code; ONNX needs the package onnx.
     columns
-        For SQL the names of the probabilities: with two classes the name of the second one, else one a class.
-        A function or a model takes `p`.
+        For SQL the names of the probabilities: for two classes the name of the second one, else one per
+        class. A function or a model takes `p`.
     tolerance
-        Largest difference of a probability where the calibrator has no closed form.
+        Largest difference of a probability if the calibrator has no closed form.
 
     Raises
     ------
     InputError
         If the file cannot be read.
     UsageError
-        If it cannot be written so.
+        If it cannot be written in this language.
     """
     stored = load_threshold(path) if is_threshold(Path(path)) else load_calibrator(path)
     classes = stored.classes
@@ -166,16 +166,16 @@ def _cases(formula: LineMap, name: str) -> str:
     ]
     cells = zip(formula.start[1:].tolist(), lines, formula.slope.tolist()[:-1], strict=True)
     whens = [f"WHEN {name} < {_number(stop)} THEN {line if m else flat}" for stop, (flat, line), m in cells]
-    return "\n  ".join([*whens, f"ELSE {last}"])  # with a term in it, so that NULL stays NULL
+    return "\n  ".join([*whens, f"ELSE {last}"])  # with a term in it: NULL then stays NULL
 
 
 def _logs(probs: Sequence[str], formula: AffineMap, spelled: str) -> list[str]:
-    """Return the logarithms of probabilities, no smaller ones than their floors."""
+    """Return the logarithms of probabilities, raised to their floors."""
     return [spelled.format(x, _number(least)) for x, least in zip(probs, formula.floor.tolist(), strict=True)]
 
 
 def _affine(weights: Doubles, intercept: float, terms: Sequence[str]) -> str:
-    """Return a sum; weights of no size are the rounding of others."""
+    """Return a sum; negligible weights are rounding errors of others."""
     products = [
         f" {'-' if w < 0 else '+'} {_number(abs(w))} * {x}"
         for w, x in zip(weights.tolist(), terms, strict=True)
@@ -185,18 +185,18 @@ def _affine(weights: Doubles, intercept: float, terms: Sequence[str]) -> str:
 
 
 def _number(value: float) -> str:
-    """Return a number that every language takes for one of double precision, databases too."""
+    """Return a number that every language, databases too, reads in double precision."""
     text = repr(float(value))
     return text if "e" in text else f"{text}e0"
 
 
 def _identifier(name: str) -> str:
-    """Return a name as SQL takes it."""
+    """Return a quoted name for SQL."""
     return name if PLAIN.fullmatch(name) else '"' + name.replace('"', '""') + '"'
 
 
 def _in_words(names: Sequence[str]) -> str:
-    """Return names for a comment, which they must not end."""
+    """Return names for a comment, without ending the comment."""
     return ", ".join(re.sub(r"[^\w .+-]", "?", name) for name in names)
 
 
@@ -239,7 +239,7 @@ def _at_least(threshold: Threshold, least: float | None, names: list[str], langu
     if least is None:
         return {"sql": "FALSE", "python": "False", "c": "0"}[language]
     at = [f"{name} >= {_number(least)}" for name in names]
-    if len(names) == 1:  # the first class has at least so much where p is at most the rest, in its decimals
+    if len(names) == 1:  # the first class has at least this where p is at most the rest, in its decimals
         at.insert(0, f"{names[0]} <= {_number(float(1 - Decimal(repr(float(least)))))}")
     if threshold.target is not None:
         at = [at[threshold.classes.index(threshold.target.partition(":")[2])]]

@@ -1,4 +1,4 @@
-"""Fitting: learning a recalibration from memory or a file, applying it, and its file."""
+"""Fitting: learning a recalibration from memory or a file, applying it, and writing its file."""
 
 from __future__ import annotations
 
@@ -47,13 +47,13 @@ from calcli.work.read import OF_TABLES, is_file_or_table, predictions_of, split_
 AUTO = CHOICE.name
 REDUCED = "reduced"
 USUAL = FitSettings()
-ROWS = 1 << 14  # recalibrated at once
+ROWS = 1 << 14  # rows recalibrated at once
 METHOD = replace(TEXT, expected='a method by its name, such as "temperature"')
 CANDIDATES = Setting(texts("temperature", commas=True), "Methods for auto.", keyword="candidates")
 
 
 class Fitted(FitReport):
-    """What was learned; printed, it shows the tables of the command line."""
+    """A fitted recalibration; printed, it shows the tables of the command line."""
 
     @property
     def calibrator(self) -> Calibrator:
@@ -69,8 +69,8 @@ class Fitted(FitReport):
         Parameters
         ----------
         data : array-like (N, K), (..., K) or (N,), path, table or Predictions
-            Scores of the kind that was fitted to, as for `predict_proba` of the calibrator: an array, or a
-            table of their columns alone. Or what `read` takes, with its labels.
+            Scores of the same kind as in the fit, as for `predict_proba` of the calibrator: an array, or a
+            table of only their columns. Or predictions as for `read`, with labels.
 
         Returns
         -------
@@ -145,7 +145,7 @@ def fit(
     Returns
     -------
     Fitted
-        What was learned and what it does, with `apply` and `save`.
+        The fit and its effect, with `apply` and `save`.
 
     Raises
     ------
@@ -156,13 +156,13 @@ def fit(
     """
     method = METHOD.checked("method", method)
     lens = None if lens is None else TEXT.checked("lens", lens)
-    scored_by = {"score": settings.pop("score")} if "score" in settings else {}  # not the scorer of a log
+    scored_by = {"score": settings.pop("score")} if "score" in settings else {}  # not the scorer in a log
     predictions, settings = split_reading(data, labels, settings)
     candidates = CANDIDATES.checked(candidates, "keyword")
-    keywords = {"workers": 1, **settings, **scored_by}  # other workers would import the calling script anew
+    keywords = {"workers": 1, **settings, **scored_by}  # other workers would import the calling script again
     chosen = FitSettings(**checked(FitSettings, keywords, "keyword"))
     with ExitStack() as limits:
-        if find_spec("threadpoolctl"):  # one thread for products of matrices, as in the command
+        if find_spec("threadpoolctl"):  # one thread for matrix products, as in the command
             threads = int(os.environ.get("OPENBLAS_NUM_THREADS", 1))
             limits.enter_context(import_module("threadpoolctl").threadpool_limits(threads, "blas"))
         return Fitted(_fit_to(lambda: predictions, method, chosen, candidates, lens, remark=warn))
@@ -188,20 +188,20 @@ def fit_file(
     Parameters
     ----------
     file, options
-        What to read, and how.
+        The input, and how to read it.
     method, settings
         A method expression, or `auto`; and how it is fitted.
     candidates
-        Methods for `auto` to choose from; None for the usual ones.
+        Methods for `auto` to choose from; None for the default ones.
     lens
         What methods of one score act on, or `reduced`.
     output
-        The path of the calibrator, `-` for nowhere; another ending than the ending of its file is refused
-        before anything is done.
+        The path of the calibrator, `-` for no file; a wrong ending is refused
+        before the fit.
     cross_validated
-        A file for the rows with the probabilities that they get from fits to the other folds.
+        A file for the rows with their probabilities from fits to the other folds.
     engine
-        Makes the state of a folder elsewhere, and the fit uses its sample of rows; None to read here.
+        Makes the state of a folder in workers, and the fit uses its sample of rows; None to read here.
     watcher, remark
         Starts a progress bar, and receives remarks on settings without effect.
 
@@ -210,7 +210,7 @@ def fit_file(
     InputError
         If the file cannot be read, or its rows are unsuitable for the method.
     UsageError
-        If a method is unknown, or an option does not go with it.
+        If a method is unknown, or an option does not fit it.
     """
     for sentence in idle_of_keys(options):
         remark(sentence)
@@ -247,10 +247,10 @@ def _fit_to(
     watcher: Watcher = unwatched,
     remark: Remark = unsaid,
 ) -> Fit:
-    """Return a fit to predictions, which are read when all else is known to be right; see `fit_file`."""
+    """Return a fit to predictions, which are read after all other checks; see `fit_file`."""
     reduced = lens == REDUCED
     chosen, lens = replace(settings, reduced=reduced), None if reduced else lens
-    # refuses what is wrong before reading
+    # raises errors before reading
     calls = _calls(method, candidates, lens, chosen, classes=2, rows=0)
     if chosen.fold_column is not None and chosen.folds != FitSettings.folds:
         raise UsageError(f"--folds is {chosen.folds}, but a column holds the folds; leave out one")
@@ -272,11 +272,11 @@ def _calls(
     classes: int,
     rows: int,
 ) -> list[MethodExpression]:
-    """Return the one method asked for, or the methods from which auto chooses."""
+    """Return the requested method, or the methods from which auto chooses."""
     names = [method]
     if method == AUTO:
         names = [*(candidates or candidates_for(classes, rows, raw=settings.raw, quick=settings.quick))]
-        if not candidates and settings.wraps:  # members are fitted as they are
+        if not candidates and settings.wraps:  # members are fitted without a wrapper
             names = [name for name in names if name != POOL]
     common: dict[str, Any] = {}
     if lens is not None:
@@ -294,7 +294,7 @@ def _calls(
 
 
 def _write_cross_validated(fit: Fit, file: str, target: str, options: ReadOptions) -> tuple[str, ...]:
-    """Write the file of a fit with the probabilities that its rows get from fits to the other folds.
+    """Write the file of a fit with the rows' probabilities from fits to the other folds.
 
     Returns
     -------
@@ -305,9 +305,9 @@ def _write_cross_validated(fit: Fit, file: str, target: str, options: ReadOption
     InputError
         If the target cannot be written.
     UsageError
-        If the fit is not to one whole file, or has no folds.
+        If the fit does not use one whole file, or has no folds.
     """
-    from calcli.io.apply.apply import Wanted, recalibrate_file  # which loads what tables need
+    from calcli.io.apply.apply import Wanted, recalibrate_file  # this loads the modules of tables
 
     part = options.against_rest is not None
     if file == "-" or path_of(file).is_dir() or part or options.drop_missing or options.ignore_label:
@@ -354,7 +354,7 @@ def save_fit(fit: Fit, path: str) -> None:
 
 
 def record_of_fit(fit: Fit) -> CalibratorRecord:
-    """Return what the file of a fitted calibrator holds."""
+    """Return the content of the file of a fitted calibrator."""
     return record_of(fit, sha256(fit.predictions.provenance.files))
 
 
@@ -376,7 +376,7 @@ def save(
     path : path
         JSON, or .npz by its ending.
     classes : iterable, or text with commas, optional
-        The name of each class in the order of the scores, which `calcli apply` matches; `range(10)` will do.
+        The name of each class in the order of the scores, which `calcli apply` matches, such as `range(10)`.
         Default: `calibrator.classes_`.
     priors : sequence of float
         None, or the K class frequencies in the rows of the fit, for `calcli apply --shift-to-priors`.
@@ -414,8 +414,8 @@ def load(path: str | os.PathLike[str]) -> Calibrator:
     Returns
     -------
     Calibrator
-        Fitted, ready for `predict_proba` of scores such as the ones it was fitted to; its `classes_` are the
-        names in the file.
+        A fitted calibrator, ready for `predict_proba` of scores like the scores of the fit; its `classes_`
+        are the names in the file.
 
     Raises
     ------
@@ -460,7 +460,7 @@ def _checked_classes(calibrator: Calibrator, classes: str | Iterable[object] | N
 
 
 def _rows_of(calibrator: Calibrator) -> FitRows:
-    """Return what the file is to tell of the rows of the fit."""
+    """Return the facts about the rows of the fit for the file."""
     percent, turned = calibrator.scores_are == "percent", calibrator.turned_
     return {
         "kind": "probs" if percent else calibrator.scores_are,

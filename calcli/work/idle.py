@@ -1,6 +1,6 @@
-"""Options without effect on a request: they are reported, and all else is done.
+"""Options without effect on a request: they are reported, and the rest is done.
 
-What asks for something that cannot be had, beside the rest or of the data, is refused where that is known.
+Requests that cannot be met are refused elsewhere.
 """
 
 from __future__ import annotations
@@ -33,20 +33,20 @@ def idle_options(
     figures: Sequence[str] | None = None,
     names: Collection[str] = (),
 ) -> list[str]:
-    """Return a sentence for each option that nothing asked for makes use of.
+    """Return a sentence for each option that no requested metric uses.
 
     Parameters
     ----------
     settings
-        The request; the usual metrics, if it names none, use every option but the ones for named metrics.
+        The request; without metrics, the default ones use every option except options of named metrics.
     calibration
         Rows that recalibrations are fitted to, if any were given.
     rules
-        Rules with metrics to compute as well.
+        Rules, with further metrics to compute.
     figures
-        The metrics asked for, of commands that draw: they need metrics of their own where none are named.
+        The requested metrics of commands that draw; their figures have default metrics.
     names
-        Groups, edges and weights that something else makes use of.
+        Groups, edges and weights that something else uses.
     """
     metrics = settings.metrics
     if figures is not None and not metrics:
@@ -70,7 +70,7 @@ def idle_options(
 def idle_of_fit(
     method: str, metrics: Sequence[MethodExpression], chosen: FitSettings, candidates: Sequence[str] | None
 ) -> list[str]:
-    """Return a sentence for each option of a fit that makes no difference to it."""
+    """Return a sentence for each option without effect on a fit."""
     idle, auto = [], method == CHOICE.name
     if candidates and not auto:
         idle.append(f"--candidates has no effect: -m {method} does not choose")
@@ -91,7 +91,7 @@ def idle_of_fit(
 
 
 def idle_of_keys(options: ReadOptions, *, saves: bool = False, state: str | None = None) -> list[str]:
-    """Return a sentence for what tells rows apart where none are matched, of commands that pair no rows.
+    """Return a sentence for options that identify rows, for commands that pair no rows.
 
     Parameters
     ----------
@@ -112,7 +112,7 @@ def idle_of_keys(options: ReadOptions, *, saves: bool = False, state: str | None
 
 
 def idle_of_figures(drawing: PlotSettings, settings: Settings) -> list[str]:
-    """Return a sentence for options of figures that no figure here uses."""
+    """Return a sentence for options of figures that no drawn figure uses."""
     kinds, idle = [FIGURES[name] for name in drawing.figures], list[str]()
     if not kinds:
         return idle
@@ -128,7 +128,7 @@ def _whole(metric: Measure) -> Measure:
 
 
 def _unnamed(settings: Settings, metrics: Sequence[Measure], names: Collection[str]) -> list[str]:
-    """Return the remark on named things that nothing calls."""
+    """Return the remark on named definitions without use."""
     idle = []
     for field, argument in NAMED.items():
         defined: Mapping[str, object] = getattr(settings, field)
@@ -144,7 +144,7 @@ def _unnamed(settings: Settings, metrics: Sequence[Measure], names: Collection[s
 
 
 def _untrained(settings: Settings, calibration: Predictions | None, metrics: Sequence[Measure]) -> list[str]:
-    """Return the remark on options of recalibrations, if there are none."""
+    """Return the remark on options of recalibrations, if there is no recalibration."""
     trained = [metric.arguments["training"] for metric in metrics if "training" in metric.arguments]
     if calibration is not None and "held-out" not in trained:
         return ["--calibration-data has no effect: no metric asked for recalibrates"]
@@ -156,7 +156,7 @@ def _untrained(settings: Settings, calibration: Predictions | None, metrics: Seq
 
 
 def warn(sentence: str) -> None:
-    """Warn whoever called from Python."""
+    """Issue a Python warning to the caller."""
     depth, frame = 2, sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("calcli."):
         depth, frame = depth + 1, frame.f_back

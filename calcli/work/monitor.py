@@ -1,4 +1,4 @@
-"""Watching a stream of predictions: is what they promise still true?"""
+"""Watching a stream of predictions: are their probabilities still right?"""
 
 from __future__ import annotations
 
@@ -60,17 +60,17 @@ def monitor(
         order.
     {ReadOptions}
     reference : path, table or Predictions, optional
-        Rows that show the expected outcomes, in place of the probabilities themselves.
+        Rows that define the expected outcomes, in place of the probabilities.
     threshold : path, optional
         A threshold with a promise to watch.
     state : path, optional
-        A file that carries the evidence from run to run; it is made if it is not there.
+        A file that carries the evidence from run to run; it is created if missing.
     {MonitorSettings}
 
     Returns
     -------
     MonitorReport
-        Whether there is an alarm, since when, and every period.
+        Whether there is an alarm, its start, and every period.
 
     Raises
     ------
@@ -137,7 +137,7 @@ def _monitored(
     for period in [*periods[1:], *([] if reference is None else [reference])]:
         require_classes(period, head.classes, head.provenance.path)
     if reference is not None:
-        level = 1 - (1 - level) / 2  # half is for what the reference leaves open
+        level = 1 - (1 - level) / 2  # half is for the uncertainty of the reference
         expected = reference_of(reference, settings.cluster)
     promise = None if threshold is None else load_threshold(threshold)
     watches = [watched(period, settings.tolerance, level, expected, promise) for period in periods]
@@ -233,7 +233,7 @@ def _require_new(
 
 
 def _called(path: str) -> str:
-    """Return the name of the period of a file: its path, of absolute ones the end."""
+    """Return the name of the period of a file: its path, or the end of an absolute path."""
     return "/".join(Path(path).parts[-2:]) if Path(path).is_absolute() else path
 
 

@@ -33,7 +33,7 @@ EITHER = (
     "plan takes one thing: calcli plan OLD NEW --margin log_loss=1%, calcli plan FILE --half-width 0.01, or "
     "calcli plan OLD [NEW] --detect 0.02"
 )
-CORRELATIONS = (0.2, 0.8)  # of two systems on the same rows, where only one is known
+CORRELATIONS = (0.2, 0.8)  # of two systems on the same rows, if only one is known
 
 
 @documented(Settings)
@@ -48,7 +48,7 @@ def plan(
     detect: float | str | None = None,
     **settings: Any,
 ) -> PlanReport:
-    """Say how many rows a comparison needs, or an interval, before more are labelled.
+    """Return how many rows a comparison, or an interval, needs before more are labelled.
 
     Parameters
     ----------
@@ -60,22 +60,22 @@ def plan(
     margins : mapping of str to float or str, optional
         Differences that do not matter, by metric expression: above 0, or a percentage of the old value, "1%".
     metric : str, optional
-        Of the interval or the difference; by default log_loss, of outcomes accuracy.
+        Metric of the interval or the difference; by default log_loss, or accuracy for outcomes.
     half_width : float or str, optional
-        Of its interval, where there is no new system.
+        Half-width of its interval, without a new system.
     detect : float or str, optional
-        A difference to be seen, in place of margins.
+        A difference to detect, in place of margins.
     {Settings}
 
     Returns
     -------
     PlanReport
-        How many rows each metric needs.
+        The rows that each metric needs.
 
     Raises
     ------
     InputError
-        If the rows do not tell how much a metric varies.
+        If the rows do not determine the variance of a metric.
     UsageError
         If an option is unknown or does not fit.
     """
@@ -89,7 +89,7 @@ def plan(
 
 
 def _require_one(files: int, margins: Any, half_width: Any, detect: Any) -> None:
-    """Raise a UsageError unless one thing is asked for, with the files it needs."""
+    """Raise a UsageError unless one goal is requested, with its files."""
     wanted = [bool(margins), half_width is not None, detect is not None]
     if sum(wanted) != 1 or files not in ((2,), (1,), (1, 2))[wanted.index(True)]:
         raise UsageError(EITHER)
@@ -133,7 +133,7 @@ def _of_two(report: ComparisonReport, metric: str, detect: float | str | None) -
 
 
 def _width(text: float | str, value: float) -> float:
-    """Return a width of a value, from a number or a percentage of it."""
+    """Return a width from a number, or from a percentage of a value."""
     try:
         wanted = Margin.read(str(text))
     except ValueError:

@@ -1,4 +1,4 @@
-"""Figures: of predictions in Python, which a notebook shows, and of files."""
+"""Figures of predictions in Python, which a notebook shows, and of files."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ from calcli.work.idle import idle_of_figures, idle_of_keys, idle_options
 
 USUAL_FIGURES = PlotSettings()
 SYSTEMS = mapping('predictions by names that are text, such as {"test": predictions}')
-TOLD = 8  # files of which it is said how they were read; of more, of the first
+TOLD = 8  # most files whose reading is reported; of more, only the first
 
 
 @documented(ViewSettings)
@@ -75,7 +75,7 @@ def plot(
     calibrator : path or sequence of paths, optional
         Calibrator files, for the figure calibration-map.
     view : View, optional
-        How to look at it, where the keywords of `View` are not given by themselves.
+        How to look at it, if the keywords of `View` are not given directly.
     {ViewSettings}
     **settings
         As for `evaluate`.
@@ -156,11 +156,11 @@ def plot_files(
     html
         Whether there will be a page with all figures.
     engine
-        Makes states of the parts of files elsewhere, which are drawn; None to read here.
+        Makes states of the parts of files in workers, which are then drawn; None to read here.
     watcher
         Starts a progress bar.
     remark
-        Called with what the reader of a figure should know and cannot see there.
+        Called with notes that a figure does not show.
 
     Raises
     ------
@@ -215,7 +215,7 @@ def plot_files(
 
 
 def _asked_for(settings: Settings, drawing: PlotSettings) -> Settings:
-    """Return the settings with what figures are to show; what makes no sense is refused."""
+    """Return the settings with the requests of figures; raise an error for impossible ones."""
     epochs = drawing.figures.get("epochs", {})
     smoother(epochs.get("smooth", "none"))
     for name, options in drawing.figures.items():
@@ -239,7 +239,7 @@ def _evaluation(
     watch: Watch | None,
     standard: bool,
 ) -> Evaluation:
-    """Evaluate all that figures show of predictions, and the standard figures if these are asked for."""
+    """Evaluate predictions for figures, and for the standard figures if requested."""
     usual = standard_names(predictions.n_classes, view.lens, view.region) if standard else ()
     extra_lenses = extra_lenses_of([*find_figures(usual), *kinds], predictions, view.lens, settings)
     evaluation = evaluate(
@@ -279,7 +279,7 @@ def _tested(settings: Settings) -> Settings:
 
 
 def _named(files: Sequence[str]) -> dict[str, str]:
-    """Return files by their names, from the folder that they share if some have the same one."""
+    """Return files by name, or by path from their common folder if names repeat."""
     names = [name_and_path(file)[0] or Path(file).name for file in files]
     if len(set(names)) < len(names):
         names = short_names(files)
@@ -307,7 +307,7 @@ def _standard(evaluations: Iterable[Evaluation], view: View) -> list[str]:
 
 
 def _tell_reading(inputs: Sequence[Input], remark: Remark) -> None:
-    """Say how files were read; of many, how the first was, and the doubts about any."""
+    """Report how files were read; for many, how the first was read, and all doubts."""
     few = len(inputs) <= TOLD
     for n, input_ in enumerate(inputs):
         for sentence in input_.reading if few or n == 0 else input_.doubts:

@@ -1,4 +1,4 @@
-"""A first policy from today's values, which a file and others like it pass."""
+"""A first policy from today's values, which this file and similar files pass."""
 
 from __future__ import annotations
 
@@ -51,9 +51,9 @@ AGAINST = {"log_loss": 'max_increase = "2%"'} | dict.fromkeys(
 def policy_for(
     file: str, options: ReadOptions, baseline: str | None = None, pairing: PairSettings = IN_ORDER
 ) -> tuple[str, list[str]]:
-    """Return a first policy, which a file passes, and sentences on its limits and what was left out.
+    """Return a first policy that a file passes, with notes on its limits and on omitted rules.
 
-    Rules against a baseline that the file breaks are comments. See `first_policy`.
+    Rules against a baseline that the file breaks become comments. See `first_policy`.
 
     Raises
     ------
@@ -106,20 +106,20 @@ def first_policy(
     against: Container[str] = (),
     reading: Mapping[str, Any] | None = None,
 ) -> str:
-    """Return a commented policy that today's values pass, and new rows of the same kind and number.
+    """Return a commented policy that today's values pass, as would new rows of the same kind and number.
 
-    A limit that the constant answer would keep is left out.
+    A limit that the constant answer satisfies is left out.
 
     Parameters
     ----------
     evaluation
-        With the metrics that get a rule.
+        An evaluation with the metrics that get a rule.
     slacks
-        What the limit of each leaves to chance.
+        The slack of each limit for chance.
     against
         The metrics with active rules against a baseline; the others are comments.
     reading
-        The options that files are read with, by key.
+        The options of reading, by key.
     """
     rows, path = evaluation.predictions.n_rows, plain(Path(evaluation.predictions.provenance.path).name)
     head = {"rows": rows, "min_rows": max(1, rows // 2), "kept": percent(KEPT), "redraws": REDRAWS}
@@ -138,7 +138,7 @@ def first_policy(
 
 
 def _toml(value: bool | int | str | Sequence[str]) -> str:
-    """Return a value as TOML writes it, which is how JSON does but for one character."""
+    """Return a value in TOML, which equals JSON except for one character."""
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
@@ -158,7 +158,7 @@ def _first_rule(name: str, estimate: Estimate, slack: Slack) -> str:
     today += f"; sd over redraws {number(slack.sd, digits=apart(slack.sd))}"
     signs = {"lower": {"max": 1}, "higher": {"min": -1}}.get(entry.direction, {"max": 1, "min": -1})
     today_at = dict.fromkeys(signs, estimate.value)
-    if (target := entry.target) is not None:  # as far from it as today, on either side
+    if (target := entry.target) is not None:  # as far from it as today, on both sides
         today_at = {key: target + sign * abs(estimate.value - target) for key, sign in signs.items()}
     limits = {key: rounded_outward(today_at[key], sign * slack.slack) for key, sign in signs.items()}
     lowest, greatest = map(float, entry.range.partition(",")[0].split(" to "))

@@ -1,4 +1,4 @@
-"""Reading predictions, from files and from what Python has in memory."""
+"""Reading predictions from files and from memory."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def read(data: Any, **options: Any) -> Predictions:
     Parameters
     ----------
     data : path or table
-        Where they are; or a data frame of pandas or polars, a pyarrow table, or what else speaks Arrow.
+        A path; or a data frame of pandas or polars, a pyarrow table, or another object that speaks Arrow.
     {ReadOptions}
 
     Returns
@@ -51,7 +51,7 @@ def read(data: Any, **options: Any) -> Predictions:
         if not isinstance(options[name], str | None):
             raise UsageError(f"a table or a file has {name} in a column; name it with {name}=")
     if _is_table(data):
-        from calcli.io.frames import from_table  # here, so that arrays need no pyarrow
+        from calcli.io.frames import from_table  # imported here: arrays need no pyarrow
 
         return from_table(data, read_options(options))
     if not is_path(data):
@@ -61,7 +61,7 @@ def read(data: Any, **options: Any) -> Predictions:
 
 
 def inspect_files(files: Sequence[str], options: ReadOptions) -> InspectionReport:
-    """Return how files are read, and what else was considered.
+    """Return how files are read, and the other readings considered.
 
     Raises
     ------
@@ -74,23 +74,23 @@ def inspect_files(files: Sequence[str], options: ReadOptions) -> InspectionRepor
 
 
 def predictions_of(data: Any, labels: Any, options: Mapping[str, Any]) -> Predictions:
-    """Return predictions, whatever they are given as.
+    """Return predictions from any accepted input.
 
     Parameters
     ----------
     data : Predictions, path, table, or array-like (N, K), (..., K) or (N,)
-        What `read` takes or returned, or scores, which come with labels.
+        Input of `read`, its result, or scores with labels.
     labels : array-like (N,) or (...)
-        Of scores; else None.
+        Labels of scores; else None.
     options
-        How to read it, by keyword: the names of columns, or arrays beside arrays; None is as not given.
+        How to read it, by keyword: names of columns, or arrays with arrays; None means not given.
 
     Raises
     ------
     InputError
         If it cannot be predictions.
     UsageError
-        If something is missing, or does not go with the rest.
+        If something is missing, or does not fit the rest.
     """
     options = {name: value for name, value in options.items() if value is not None}
     if isinstance(data, Predictions):
@@ -116,12 +116,12 @@ def predictions_of(data: Any, labels: Any, options: Mapping[str, Any]) -> Predic
 
 
 def labelled(data: Any, called: str, reading: Mapping[str, Any] | None = None) -> Predictions:
-    """Return predictions that have their labels with them, read so if they are not yet; see `predictions_of`.
+    """Return predictions that include their labels, read if necessary; see `predictions_of`.
 
     Raises
     ------
     UsageError
-        If they are arrays; what was to be given is `called` so.
+        If they are arrays; `called` is the name of the argument.
     """
     if not isinstance(data, Predictions) and not is_file_or_table(data):
         raise UsageError(
@@ -140,7 +140,7 @@ def columns_of(by: Any) -> tuple[str, ...]:
 
 
 def split_reading(data: Any, labels: Any, keywords: Mapping[str, Any]) -> tuple[Predictions, dict[str, Any]]:
-    """Return predictions, read as the keywords say, and the other keywords; see `predictions_of`."""
+    """Return predictions, read with the keywords of reading, and the other keywords; see `predictions_of`."""
     reading = {name: value for name, value in keywords.items() if name in READ}
     if data is None:
         data = reading.pop("scores", None)
@@ -149,12 +149,12 @@ def split_reading(data: Any, labels: Any, keywords: Mapping[str, Any]) -> tuple[
 
 
 def is_file_or_table(data: Any) -> bool:
-    """Tell whether predictions are in a file or a table, which have columns and labels."""
+    """Return whether predictions are in a file or a table, which have columns and labels."""
     return is_path(data) or _is_table(data)
 
 
 def _is_table(data: Any) -> bool:
-    """Tell whether something is a table: of pandas, polars, pyarrow, or what else speaks Arrow."""
+    """Return whether an object is a table: of pandas, polars, pyarrow, or another that speaks Arrow."""
     if hasattr(data, "__array__") and not (hasattr(type(data), "columns") or hasattr(type(data), "schema")):
         return False  # a column of one
     return hasattr(data, "__arrow_c_stream__") or (
@@ -180,5 +180,5 @@ def _answers(data: Any, labels: Any, options: Mapping[str, Any]) -> Predictions:
 
 
 LABELS = "labels"
-BESIDE = {"confidence", "correct", "weights"}  # of arrays they are arrays, of tables columns
+BESIDE = {"confidence", "correct", "weights"}  # arrays for arrays, columns for tables
 ANSWERS = {"kind", *BESIDE}

@@ -9,7 +9,7 @@ from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import nearest_name
 from calcli.core.language.schemas import Schemas
 
-DOCUMENTS = {  # by name: what writes it, a class with `data`, or the type that is written
+DOCUMENTS = {  # by name: the class with `data` that writes it, or the written type
     "report": "report.evaluation:Report",
     "comparison": "report.comparison:ComparisonReport",
     "selection": "report.comparison:SelectionReport",
@@ -34,7 +34,7 @@ def schema_of(name: str) -> dict[str, Any]:
     Raises
     ------
     UsageError
-        If nothing of that name is written.
+        If no document has this name.
     """
     if name not in DOCUMENTS:
         nearest = nearest_name(name, DOCUMENTS)

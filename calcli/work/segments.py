@@ -20,7 +20,7 @@ ASKED = frozenset(declared(SegmentSettings))
 @documented(SegmentSettings)
 @documented(ReadOptions, *OF_TABLES)
 def segments(data: Any = None, labels: Any = None, **settings: Any) -> SegmentsReport:
-    """Find segments with outcomes beyond chance for their predictions, corrected for their number.
+    """Find segments with outcomes that differ from predictions beyond chance, corrected for their number.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ def segments(data: Any = None, labels: Any = None, **settings: Any) -> SegmentsR
     Returns
     -------
     SegmentsReport
-        The segments beyond chance, and all segments looked at.
+        The segments beyond chance, and all tested segments.
 
     Raises
     ------

@@ -13,7 +13,7 @@ from calcli.works.simulation import simulate as simulate_system
 
 @documented(SimulationSettings)
 def simulate(system: str, **settings: Any) -> Simulation:
-    """Simulate predictions of known truth, as `calcli simulate` does.
+    """Simulate predictions with known true posteriors, as `calcli simulate` does.
 
     Parameters
     ----------
@@ -57,11 +57,11 @@ def simulate_file(
     output, posteriors
         Where to write scores with labels, and the true posteriors if anywhere; `-` is standard output.
     settings
-        Of the system.
+        Settings of the system.
 
     Returns
     -------
-    What was simulated, and the files written.
+    The simulation, and the written files.
     """
     from calcli.io.apply.simulated import write_simulation
 

@@ -45,7 +45,7 @@ class State(StatePredictions):
         by : str or sequence of str
             Columns with a small state for every value as well.
         key : str, optional
-            Column of unique values that rows are known by; by default it is their order.
+            Column of unique values that identify rows; by default their order does.
         {ReadOptions}
         {Settings}
 
@@ -54,7 +54,7 @@ class State(StatePredictions):
         InputError
             If these cannot be predictions, have no such column, or share a key.
         UsageError
-            If a setting is unknown, or asks for what a state cannot hold.
+            If a setting is unknown, or asks for something that a state cannot hold.
         """
         key = None if key is None else TEXT.checked("key", key)
         settings |= {"key": key} if is_file_or_table(data) else {}
@@ -67,7 +67,7 @@ class State(StatePredictions):
 
     @classmethod
     def from_bytes(cls, data: bytes, name: str = "state") -> Self:
-        """Return the state that `to_bytes` or a file of the command line holds.
+        """Return the state from `to_bytes`, or from a file of the command line.
 
         Raises
         ------
@@ -77,18 +77,18 @@ class State(StatePredictions):
         return cls._around(from_bytes(data, name), name)
 
     def to_bytes(self) -> bytes:
-        """Return the state as a file holds it."""
+        """Return the state as the bytes of a file."""
         return to_bytes(self.state)
 
     def merge(self, *states: StatePredictions) -> Self:
         """Return the state of these rows and of others.
 
-        Few rows, up to 20,000, stand in the order of the names of their parts, then in this one.
+        Up to 20,000 rows are kept, in the order of the names of their parts, then in this order.
 
         Raises
         ------
         InputError
-            If states are not alike, or hold the same rows.
+            If states differ in their settings, or hold the same rows.
         UsageError
             If something else is given.
         """
@@ -109,12 +109,12 @@ class State(StatePredictions):
 
 
 def merge_files(files: Sequence[str], output: str) -> MergeReport:
-    """Put the states of files together.
+    """Merge the states in files.
 
     Raises
     ------
     InputError
-        If one is not a state, they are not alike, or hold the same rows.
+        If a file is no state, or states differ in their settings or hold the same rows.
     """
     paths = [path for file in files for path in parts_of_pattern(file)]
     strangers = [file for file in paths if not is_state(file)]

@@ -43,15 +43,15 @@ def study_system(
     metrics
         Calibration errors, as expressions.
     rows, series
-        Sizes of the data sets, and how many there are of each.
+        Sizes of the data sets, and the number of sets of each size.
     parameters
-        Of the system.
+        Parameters of the system.
     seed
-        Metrics of all series.
+        Seed of all series.
     output
-        A file for the figure; its ending says the format.
+        A file for the figure; its ending sets the format.
     workers
-        Processes that make the data sets; one per core where that is faster if None.
+        Processes that simulate data sets; by default one per core if that is faster.
     watcher
         Starts a progress bar.
 
@@ -60,7 +60,7 @@ def study_system(
     InputError
         If the figure cannot be written.
     UsageError
-        If a system, a metric or a number makes no sense.
+        If a system, a metric or a number is invalid.
     """
     chosen = SystemSettings(**checked(SystemSettings, parameters, "option")).parameters
     watch = watcher("data sets", len(rows) * series) if watcher else None
@@ -98,7 +98,7 @@ def study_file(
     posteriors
         A file with the true probabilities of the rows.
     calibration_data
-        A file with other rows, which bins are trained on.
+        A file with other rows, to train bins on.
     output
         A file for the reliability diagram with the true curve, of posteriors.
 

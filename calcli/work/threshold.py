@@ -40,14 +40,14 @@ def threshold(data: Any = None, labels: Any = None, **settings: Any) -> Threshol
     Returns
     -------
     ThresholdReport
-        What was found, with `save`.
+        The result, with `save`.
 
     Raises
     ------
     InputError
         If these cannot be predictions.
     UsageError
-        Unless one promise is asked for, or if rows have weights.
+        If not exactly one promise is requested, or rows have weights.
     """
     options = {name: settings.pop(name) for name in [*settings] if name in ASKED}
     predictions, keywords = split_reading(data, labels, settings)
@@ -62,7 +62,7 @@ def threshold_file(
     watcher: Watcher = unwatched,
     remark: Remark = unsaid,
 ) -> ThresholdReport:
-    """Make a threshold from the files of one data set, and write it if anything is promised.
+    """Make a threshold from the files of one data set, and write it if there is a promise.
 
     Raises
     ------
@@ -92,7 +92,7 @@ def _made(predictions: Predictions, settings: ThresholdSettings) -> ThresholdRep
 
 
 def _promise(settings: ThresholdSettings) -> tuple[float, str | None]:
-    """Return the greatest error rate, and the target that it is an error of, such as ``recall:fraud``."""
+    """Return the greatest error rate, and its target, such as ``recall:fraud``."""
     limit = settings.max_error
     promises: list[tuple[float, str | None]] = [] if limit is None else [(limit, None)]
     for measure, least in (("precision", settings.min_precision), ("recall", settings.min_recall)):

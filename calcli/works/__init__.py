@@ -1,1 +1,1 @@
-"""What the five works ask for beyond evaluating: simulations, true errors, other objectives."""
+"""Procedures of the five works beyond evaluation: simulations, true errors, other objectives."""

@@ -18,9 +18,9 @@ from calcli.works.rows import log_probabilities
 def marginal_errors(
     predictions: Predictions, metrics: Sequence[str], draws: int = 1000, seed: int = 0
 ) -> dict[str, tuple[float, Null | None]]:
-    """Return errors of all pairs of a probability and whether that is the class, with their nulls.
+    """Return errors over all pairs of a class probability and its outcome, with their nulls.
 
-    Under perfect calibration one label a row is drawn from its probabilities, as its pairs depend on each
+    Under perfect calibration one label per row is drawn from its probabilities, as its pairs depend on each
     other (Vaicenavicius et al. 2019, example 4).
 
     Parameters

@@ -40,7 +40,7 @@ class LeastError(NamedTuple):
 
 
 def least_error(predictions: Predictions, score: str, optimum: float) -> LeastError:
-    """Return the temperature of the least error, from a grid around the one of the least log-loss.
+    """Return the temperature of the least error, from a grid around the temperature of the least log-loss.
 
     Parameters
     ----------

@@ -23,7 +23,7 @@ from calcli.works.settings import Asked
 from calcli.works.trained_bins import trained_error
 from calcli.works.truth import true_error
 
-METRICS: Mapping[str, tuple[str, ...]] = {  # where none are asked for
+METRICS: Mapping[str, tuple[str, ...]] = {  # default metrics
     "posteriors": ("ece", "ks"),
     "resampling": ("ece", "ks"),
     "marginal": ("ece", "ks"),
@@ -45,7 +45,7 @@ NOTES: Mapping[str, str] = {
 
 
 def results(procedure: str, predictions: Predictions, options: Asked) -> list[dict[str, Any]]:
-    """Return the numbers of a procedure, a dictionary a row of its table.
+    """Return the numbers of a procedure, one dictionary per row of its table.
 
     Raises
     ------
@@ -58,7 +58,7 @@ def results(procedure: str, predictions: Predictions, options: Asked) -> list[di
 
 
 def _if_true(predictions: Predictions, metrics: Sequence[str], options: Asked) -> list[dict[str, Any]]:
-    """Compare errors with what they are if posteriors are true; then scores with what these expect."""
+    """Compare errors with their values under true posteriors, then scores with their expectations."""
     assert options.posteriors is not None
     settings = Settings(metrics=tuple(metrics), intervals=False, draws=0)
     posteriors = posteriors_of(options.posteriors, predictions)
@@ -75,7 +75,7 @@ def _if_true(predictions: Predictions, metrics: Sequence[str], options: Asked) -
 
 
 def _expected(score: str, predictions: Predictions, posteriors: Doubles) -> dict[str, Any]:
-    """Return a score, what the posteriors expect of it, and the share that they leave unexplained.
+    """Return a score, its expectation under the posteriors, and the share that they leave unexplained.
 
     Ferrer & Ramos 2024, eq. 24 and table 1.
     """

@@ -1,4 +1,4 @@
-"""Metrics of rows drawn anew: consistency resampling and the bootstrap."""
+"""Metrics of resampled rows: consistency resampling and the bootstrap."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def consistency_resampling(
 ) -> dict[str, Null]:
     """Return the distributions of errors under perfect calibration, with predictions resampled as well.
 
-    Rows are drawn with replacement, their labels from their predictions, or from what a known calibration
-    function makes of these, and the error is computed again, bins included (Vaicenavicius et al. 2019,
-    section 4.2).
+    Rows are drawn with replacement, their labels from their predictions, or from these after a known
+    calibration function, and the error is computed again, bins included (Vaicenavicius et al. 2019, section
+    4.2).
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ def consistency_resampling(
     posteriors
         (N, K) probabilities to draw labels from in place of the predictions.
     rows
-        Whether rows are drawn; else they stay as they are.
+        Whether rows are drawn; else they stay the same.
 
     Raises
     ------
@@ -82,7 +82,7 @@ def bootstrap_sd(
     metrics
         As expressions.
     resamples
-        How many sets of rows are drawn: 200 tell the deviation to 5%.
+        Number of sets of rows: 200 determine the deviation to 5%.
     seed
         Of the draws.
     cluster
@@ -105,7 +105,7 @@ def _plain(metrics: Sequence[str]) -> Settings:
 
 
 def _drawn(predictions: Predictions, units: Units, rng: Rng) -> Positions:
-    """Draw rows with replacement; again where no row has weight, which is no data."""
+    """Draw rows with replacement, and again if no drawn row has a positive weight."""
     rows = units.drawn(rng)
     return (
         rows
@@ -115,7 +115,7 @@ def _drawn(predictions: Predictions, units: Units, rng: Rng) -> Positions:
 
 
 def _taken(predictions: Predictions, rows: Positions, labels: Array | None = None) -> Predictions:
-    """Return rows of predictions in memory, perhaps with other labels."""
+    """Return rows of predictions in memory, optionally with other labels."""
     assert isinstance(predictions.scores, ArrayScores)
     labels = predictions.labels[rows] if labels is None else labels
     weights = None if predictions.weights is None else predictions.weights[rows]

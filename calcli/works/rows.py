@@ -23,7 +23,7 @@ def posteriors_of(truth: Predictions, predictions: Predictions) -> Doubles:
     Raises
     ------
     InputError
-        If they are not of these rows or classes.
+        If they belong to other rows or classes.
     """
     path, truth_path = predictions.provenance.path, truth.provenance.path
     if truth.n_rows != predictions.n_rows:
@@ -41,7 +41,7 @@ def posteriors_of(truth: Predictions, predictions: Predictions) -> Doubles:
 
 
 def seen_through(predictions: Predictions, lens: str) -> tuple[Floats, Array, Doubles]:
-    """Return the (n,) scores, ascending, outcomes and weights that a lens on one score sees.
+    """Return the (n,) scores, ascending, with outcomes and weights, through a lens on one score.
 
     Raises
     ------

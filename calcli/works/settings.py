@@ -82,12 +82,12 @@ class SimulationSettings(SystemSettings):
 
 @dataclass(frozen=True)
 class Asked:
-    """What a procedure is asked for.
+    """The request for a procedure.
 
     Attributes
     ----------
     metrics
-        Calibration errors, as expressions; the usual ones if empty.
+        Calibration errors, as expressions; the default ones if empty.
     draws
         Simulated data sets, or resamples.
     seed
@@ -95,7 +95,7 @@ class Asked:
     posteriors
         True probabilities of the rows.
     calibration
-        Rows that bins are trained on; other folds if None.
+        Rows to train bins on; other folds if None.
     """
 
     metrics: Sequence[str] = ()

@@ -43,8 +43,8 @@ TABLES: dict[Population, dict[tuple[int, int, int], tuple[int, int, int]]] = {
 
 
 MEAN, DEVIATION = 0.7, 1.2  # of the log-odds of an answer's being right
-REACH = 10  # standard deviations beyond the means of a line
-STEPS = 10_000  # to a standard deviation
+REACH = 10  # standard deviations of a line beyond its means
+STEPS = 10_000  # grid steps in a standard deviation
 
 
 class Simulation(NamedTuple):
@@ -59,7 +59,7 @@ class Simulation(NamedTuple):
     labels
         (N,) integers in 0..K-1.
     posteriors
-        (N, K) probabilities of the classes given what the classifier saw.
+        (N, K) probabilities of the classes given the classifier's input.
     of_answers
         Whether the second of two classes is "right", and its score the confidence.
     """
@@ -94,7 +94,7 @@ class Line(NamedTuple):
     deviation
         Their standard deviation.
     of
-        Returns what the system makes of (N,) such numbers, given labels.
+        Returns the simulation for (N,) such numbers and labels.
     """
 
     shares: tuple[float, ...]
@@ -110,7 +110,7 @@ class Line(NamedTuple):
         """
         least, largest = min(self.means), max(self.means)
         steps = round(STEPS * ((largest - least) / self.deviation + 2 * REACH))
-        # the same on either side of the middle, so that what mirrors each other is equal
+        # symmetric about the middle: mirror images are equal
         grid = (least + largest) / 2 + self.deviation / STEPS * (np.arange(steps) - (steps - 1) / 2)
         density = sum(
             share * np.exp(-np.square((grid - mean) / self.deviation) / 2)
@@ -172,9 +172,9 @@ def _of_features(
     logit_scale: float,
     wrong_prior: float,
 ) -> Simulation:
-    """Return what the classifier answers to (N, K) features."""
+    """Return the classifier's predictions for (N, K) features."""
     classes = features.shape[1]
-    # what depends on the features alone drops out of the posteriors
+    # terms that depend on the features alone cancel in the posteriors
     log_likelihood = np.sqrt(0.5) / variance * features
     posteriors = log_softmax(log_likelihood + np.log(_priors(classes, prior)))
     scores = posteriors
@@ -213,7 +213,7 @@ def _priors(classes: int, prior: float) -> Doubles:
 
 
 def _shares(expected: Doubles) -> Positions:
-    """Round to integers of the same sum: the largest remainders are rounded up."""
+    """Round to integers with the same sum: the largest remainders are rounded up."""
     counts = np.floor(expected).astype(np.intp)
     missing = round(float(expected.sum())) - int(counts.sum())
     counts[np.argsort(counts - expected, kind="stable")[:missing]] += 1
@@ -242,7 +242,7 @@ def gaussian_mixture(rows: int, rng: Rng, *, intercept: float = 0.0, slope: floa
 
 
 def _of_feature(feature: Doubles, labels: Positions, intercept: float, slope: float) -> Simulation:
-    """Return what the logistic model answers to (N,) features."""
+    """Return the logistic model's predictions for (N,) features."""
     zero = np.zeros(len(feature))
     scores = log_softmax(np.stack([intercept + slope * feature, zero], axis=1))
     posteriors = np.exp(log_softmax(np.stack([-2 * feature, zero], axis=1)))
@@ -254,7 +254,7 @@ def _mixture_line(*, intercept: float = 0.0, slope: float = -2.0) -> Line:
 
 
 def stated_confidence(rows: int, rng: Rng, *, intercept: float = 0.5, slope: float = 1.5) -> Simulation:
-    """Simulate answers and how sure a model says it is of each.
+    """Simulate answers with the confidence that a model states.
 
     The log-odds z of an answer's being right are normal with mean 0.7 and standard deviation 1.2, over all
     questions 63% are right. The model states a confidence with log-odds intercept + slope z; it is calibrated
@@ -275,7 +275,7 @@ def stated_confidence(rows: int, rng: Rng, *, intercept: float = 0.5, slope: flo
 
 
 def _of_log_odds(log_odds: Doubles, labels: Positions, intercept: float, slope: float) -> Simulation:
-    """Return what the model states of (N,) answers with these log-odds of being right."""
+    """Return the stated confidences of (N,) answers with these log-odds of being right."""
     zero = np.zeros(len(log_odds))
     scores, posteriors = (
         np.exp(log_softmax(np.stack([zero, stated], axis=1)))
@@ -341,7 +341,7 @@ ROWS = 10_000
 def population(
     system: str, parameters: Mapping[str, Any], spelled: Callable[[str], str] = str
 ) -> tuple[Simulation, Doubles | None] | None:
-    """Return rows that make up all that a system may show, without labels, and their weights.
+    """Return weighted rows, without labels, that represent the whole population of a system.
 
     Parameters
     ----------
@@ -367,8 +367,8 @@ def population(
 def mislabeled(simulation: Simulation, share: float, seed: int) -> Simulation:
     """Return a simulation with a share of labels moved to other classes, each equally often.
 
-    Calibrated by the true labels is not calibrated by these (van de Waterlaat 2021, section 4.7); posteriors
-    belong to the labels as they are.
+    Scores calibrated on true labels are not calibrated on these (van de Waterlaat 2021, section 4.7);
+    posteriors belong to the new labels.
     """
     rng = generator(seed, Stream.SIMULATION, 1)
     rows, classes = simulation.posteriors.shape
@@ -402,7 +402,7 @@ def simulate(
     seed
         Of the source of chance.
     exact
-        Whether to return the rows that have the exact frequencies of a table, in place of random ones.
+        Whether to return rows with the exact frequencies of a table, in place of random ones.
     part
         Numbers of one of many data sets of a seed.
     spelled

@@ -1,4 +1,4 @@
-"""How far estimates of calibration errors are from the truth (Vaicenavicius et al. 2019, fig. 6 to 13)."""
+"""The deviation of estimated calibration errors from the truth (Vaicenavicius et al. 2019, fig. 6 to 13)."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ class Deviation:
     truth
         The true value.
     truth_by
-        How it is known: of the rows of a table, exact; of a system on a single number, an integral by
-        quadrature; of others simulated.
+        How it is known: exact for the rows of a table; an integral by
+        quadrature for a system on a single number; simulated for others.
     truth_error
-        Its Monte-Carlo standard error; 0 where it is not simulated.
+        Its Monte-Carlo standard error; 0 if it is not simulated.
     low, mean, high
         Of estimate minus truth: its 5% quantile, mean and 95% quantile.
     """
@@ -69,7 +69,7 @@ class Deviation:
         Parameters
         ----------
         digits
-            Decimals of a value that has no error, if something else tells them.
+            Number of decimals of a value without an error, if known.
         """
         if self.truth_by == "simulation":
             return plus_minus(self.truth, self.truth_error)
@@ -107,14 +107,14 @@ def _estimates(task: _Asked, part: _Part) -> Doubles:
 def workers_for(
     rows: Sequence[int], series: int, parameters: Mapping[str, float], workers: int | None
 ) -> int:
-    """Return how many processes make the data sets of a study; see `study`."""
+    """Return the number of processes that simulate data sets; see `study`."""
     scores = [_scores(size, parameters) for size in rows]
     jobs = sum(len(_parts(size, series, parameters)) for size in rows)
     return processes_for(series * sum(scores), jobs, workers, stored=max(scores), gains=GAINS)
 
 
 def _scores(rows: int, parameters: Mapping[str, float]) -> int:
-    """Return how many scores take as long as a data set."""
+    """Return the number of scores that take as long as a data set."""
     return EACH + rows * int(parameters.get("n_classes", 2))
 
 
@@ -134,7 +134,7 @@ def study(
     watch: Callable[[int], None] | None = None,
     workers: int = 1,
 ) -> list[Deviation]:
-    """Estimate errors on simulated data sets again and again, and compare them with the truth.
+    """Estimate errors on many simulated data sets, and compare them with the truth.
 
     Parameters
     ----------
@@ -151,7 +151,7 @@ def study(
     watch
         Called with the number of data sets done.
     workers
-        Processes that make them; any number gives the same bits.
+        Number of processes; any number gives the same bits.
 
     Raises
     ------
@@ -207,7 +207,7 @@ def _truths(
 
 
 def _simulated(metric: Measure, simulation: Simulation, settings: Settings) -> tuple[float, TruthBy, float]:
-    """Return the error of all rows that were drawn, and the standard error that their parts tell."""
+    """Return the error of all drawn rows, and its standard error from their parts."""
 
     def true(rows: slice) -> float:
         part = simulation._replace(scores=simulation.scores[rows], labels=simulation.labels[rows])

@@ -25,7 +25,7 @@ class TrainedError(NamedTuple):
     value
         In [0, 1]; nan without rows.
     untrained
-        Share of the rows in bins that no training row fell into: nothing is known there, and no distance is
+        Share of the rows in bins without training rows: nothing is known there, and no distance is
         counted.
     """
 
@@ -43,14 +43,14 @@ def trained_error(
     folds: int = 5,
     seed: int = 0,
 ) -> TrainedError:
-    """Return the distance of the mean score of each bin to the frequency that other rows have there.
+    """Return the distance of the mean score of each bin from the frequency of other rows in it.
 
     Parameters
     ----------
     predictions
         The rows to judge.
     calibration
-        The rows that bins are trained on; the other folds of a cross-validation if None.
+        The rows to train bins on; the other folds of a cross-validation if None.
     norm : {"ece", "ece_l2"}
         Mean distance, or root of the mean square.
     lens

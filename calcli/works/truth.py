@@ -1,4 +1,4 @@
-"""What calibration errors would be if the posteriors of the labels were known."""
+"""Calibration errors under known posteriors of the labels."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ from calcli.core.problems.lenses import (
 from calcli.core.problems.problem import segment_sums
 from calcli.core.state.needs import through
 
-CELLS = 400  # of predictions that do not repeat, over which posteriors are averaged
-ROUNDING = 1e-12  # an error of less is none
+CELLS = 400  # cells of predictions that do not repeat, over which posteriors are averaged
+ROUNDING = 1e-12  # smaller errors are rounding
 DIGITS = 12  # of probabilities: the same logits in another order sum to others in the last bits
-RANKED = ("top-", "within-top-", "largest-")  # lenses that show not even all of two classes
+RANKED = ("top-", "within-top-", "largest-")  # lenses that hide a part even of two classes
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Known:
     weights
         (n,) row weights, or None.
     names
-        Names of the outcomes, where regions use them.
+        Names of the outcomes, if regions use them.
     """
 
     scores: Doubles
@@ -76,7 +76,7 @@ class Known:
 
     @property
     def has_weight(self) -> bool:
-        """Whether there is a row that counts."""
+        """Whether any row has a positive weight."""
         return len(self.scores) > 0 if self.weights is None else bool(self.weights.any())
 
     @property
@@ -106,7 +106,7 @@ def require_truth(metric: Measure) -> None:
 
 
 def _error(estimator: object, bins: Bins) -> float:
-    """Return the error of (d, m) sums of scores and true probabilities, of equal predictions each."""
+    """Return the error from (d, m) sums of scores and true probabilities over equal predictions."""
     if isinstance(estimator, VectorMiscalibration):
         return estimator.of(bins)
     sums = Bins(bins.count, bins.weight, bins.score[0], bins.outcome[0])
@@ -120,7 +120,7 @@ def true_error(metric: Measure, predictions: Predictions, posteriors: Doubles, s
     """Return a calibration error without bins: the calibration function stands in for frequencies.
 
     The calibration function at a prediction is the mean posterior of the rows with that prediction
-    (Vaicenavicius et al. 2019, eq. 4 and 5). Where a lens hides some of the predictions, and its values do
+    (Vaicenavicius et al. 2019, eq. 4 and 5). If a lens hides some of the predictions, and its values do
     not repeat, it is the mean of neighboring rows, which takes thousands of rows.
 
     Parameters
@@ -136,7 +136,7 @@ def true_error(metric: Measure, predictions: Predictions, posteriors: Doubles, s
 
     Returns
     -------
-    The error, 0 where only rounding remains; nan if no row of weight is in its region, infinite if a possible
+    The error, 0 if only rounding remains; nan if its region has no row with weight, infinite if a possible
     outcome was predicted with 0 and the distance is kl.
 
     Raises
@@ -163,7 +163,7 @@ def true_error(metric: Measure, predictions: Predictions, posteriors: Doubles, s
 
 
 def _shows_all(lens: str, n_classes: int, settings: Settings) -> bool:
-    """Tell whether rows that a lens shows alike have the same predictions of every class."""
+    """Return whether rows that are equal through a lens have equal predictions of every class."""
     if lens in settings.groups:
         return len(set(settings.groups[lens].values())) == n_classes
     return lens == "canonical" or (n_classes == 2 and not lens.startswith(RANKED))
@@ -192,7 +192,7 @@ def _in_cells(bins: Bins) -> Bins:
 
 
 def known_problem(predictions: Predictions, posteriors: Doubles, lens: str, settings: Settings) -> Known:
-    """Return what a lens makes of predictions and of their true posteriors.
+    """Return predictions and their true posteriors through a lens.
 
     Parameters
     ----------
@@ -218,7 +218,7 @@ def known_problem(predictions: Predictions, posteriors: Doubles, lens: str, sett
 def true_curve(
     predictions: Predictions, posteriors: Doubles, lens: str, region: str, settings: Settings
 ) -> tuple[Doubles, Doubles]:
-    """Return (p,) ascending mean scores and the mean true probabilities of the outcome there.
+    """Return (p,) ascending mean scores, with the mean true probabilities of the outcome.
 
     The calibration function of a lens on one score (Vaicenavicius et al. 2019, eq. 4, and the curves of fig.
     8, 11 and 14), of up to 400 runs of rows; rows of equal scores stay together.
@@ -240,7 +240,7 @@ def true_curve(
 
 
 def _and_not(probs: Doubles) -> Doubles:
-    """Return (n, 2) probabilities that something happens and that it does not."""
+    """Return (n, 2) probabilities of an event and of its complement."""
     return np.stack([probs, 1 - probs], axis=1)
 
 
@@ -255,7 +255,7 @@ class _Expected:
         self._seen = np.ones(predictions.n_rows, np.bool_)
 
     def add(self, block: Block) -> Iterable[Later]:
-        """Take the block's predictions, and what its outcome would be with each label."""
+        """Take the block's predictions, and its outcomes under each label."""
         lens, rows = self._lens, block.rows
         if isinstance(lens, VectorLens):
             self._scores[rows] = lens.table(block).T
@@ -276,7 +276,7 @@ class _Expected:
 
     @property
     def known(self) -> Known:
-        """The collected values of the rows that count."""
+        """The collected values of the rows with a positive weight."""
         every = Known(self._scores, self._expected, self._weights, self._names)
         seen = self._seen if self._weights is None else self._seen & (self._weights > 0)
         return every if seen.all() else every.taken(np.flatnonzero(seen))

@@ -1,4 +1,4 @@
-"""What a calibrator was fitted on, found again in another file: its columns and its classes."""
+"""Finding the columns and classes of a calibrator's fit in another file."""
 
 from __future__ import annotations
 
@@ -43,16 +43,16 @@ LOOKED_AT = 1 << 13  # rows
 
 
 def known_classes(contents: Contents, path: str, options: ReadOptions) -> tuple[str, ...]:
-    """Return the classes of scores that no calibrator was fitted to, in the order that `evaluate` has them.
+    """Return the classes of scores without a calibrator, in the order of `evaluate`.
 
     Raises
     ------
     InputError
-        If these are not scores of classes, or belong to one class that stands alone.
+        If these are not scores of classes, or belong to a single class.
     """
     try:
         classes = understand(find([contents], options), path, options).classes
-    except CalcliError:  # there are no labels, which would name them
+    except CalcliError:  # there are no labels to name the classes
         source = find([contents], options, labelled=False)
         width, named_classes = source.scores.shape[1], options.classes or source.classes
         classes = named_classes or tuple(map(str, range(max(width, 2))))
@@ -72,12 +72,12 @@ def known_classes(contents: Contents, path: str, options: ReadOptions) -> tuple[
 
 
 def find_again(record: CalibratorRecord, contents: Contents, options: ReadOptions) -> Source:
-    """Return the scores in a file: in the columns of the fit where they exist and no others are named.
+    """Return the scores in a file: in the columns of the fit, if they exist and no others are named.
 
     Raises
     ------
     InputError
-        If there are none, or several may be meant.
+        If there are none, or several candidates.
     UsageError
         If an option names a missing column.
     """
@@ -96,12 +96,12 @@ def find_again(record: CalibratorRecord, contents: Contents, options: ReadOption
 
 
 def _whose_score(record: CalibratorRecord, source: Source) -> str | None:
-    """Return the class of one score in each row that predictions or labels beside it tell; None if none do.
+    """Return the class of a single score from predictions or labels beside it; None if they do not tell.
 
     Raises
     ------
     InputError
-        If it may be the confidence in the predicted class, and that is not always the second one.
+        If it may be the confidence in the predicted class, which is not always the second one.
     """
     scores, second = source.scores.head(LOOKED_AT)[:, 0].astype(np.float64), record.classes[1]
     predicted = [column for column in source.columns if says("prediction", column)]
@@ -142,7 +142,7 @@ def _found(record: CalibratorRecord, contents: Contents, look: ReadOptions) -> S
         if not present or look.scores is not None:
             raise
         fitted = record.fitted_on
-        if look.kind == "auto" and "percent" in fitted:  # what the scores of the fit were told to be
+        if look.kind == "auto" and "percent" in fitted:  # the stated kind of the scores of the fit
             look = replace(look, kind=called(fitted["kind"], fitted["percent"]))
         return find(
             [contents], replace(look, scores=",".join(columns)), labelled=False, classes=record.classes
@@ -150,7 +150,7 @@ def _found(record: CalibratorRecord, contents: Contents, look: ReadOptions) -> S
 
 
 def how_to_look(record: CalibratorRecord, contents: Contents, options: ReadOptions) -> ReadOptions:
-    """Return how to look for the scores: columns may be named after classes, a single one is the second."""
+    """Return options to find the scores: columns may be named after classes, a single one is the second."""
     if record.fitted_on.get("per_character"):
         options = replace(options, per_character=True)
     if record.of_answers:
@@ -164,10 +164,10 @@ def how_to_look(record: CalibratorRecord, contents: Contents, options: ReadOptio
 def judged_as_fitted(
     record: CalibratorRecord, source: Source, options: ReadOptions
 ) -> tuple[Judged, tuple[str, ...]]:
-    """Return what scores are, and what there is to say about it.
+    """Return the kind of scores, and notes on it.
 
-    What one score a row is, few values do not tell: logits may all lie in [0, 1]. In the column of the fit
-    they are what they were there.
+    A few values do not tell the kind of a single score: logits may all lie in [0, 1]. In the column of the
+    fit scores keep the kind of the fit.
 
     Raises
     ------
@@ -195,16 +195,16 @@ def judged_as_fitted(
 def classes_of(
     record: CalibratorRecord, source: Source, options: ReadOptions
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the class of each score in the order of the file, and what there is to say about it.
+    """Return the class of each score in the order of the file, and notes on it.
 
-    One score a row belongs to the second class, unless its name says otherwise.
+    A single score per row belongs to the second class, unless its name says otherwise.
 
     Raises
     ------
     InputError
         If they differ from the classes of the fit.
     UsageError
-        If one of more than two classes is to be the positive one.
+        If a positive class is given for more than two classes.
     """
     names, name, stored, width = record.classes, source.place.name, source.classes, source.scores.shape[1]
     if max(width, 2) != len(names):
@@ -231,7 +231,7 @@ def classes_of(
 
 
 def renamed(record: CalibratorRecord, source: Source, options: ReadOptions) -> tuple[str, ...]:
-    """Return a remark on one score in each row with another name than in the fit.
+    """Return a remark on a single score with another name than in the fit.
 
     Raises
     ------
@@ -257,7 +257,7 @@ def renamed(record: CalibratorRecord, source: Source, options: ReadOptions) -> t
 
 
 def _class_words(name: str) -> set[str]:
-    """Return the words of a name that may say a class."""
+    """Return the words of a name that may name a class."""
     kinds = ("score", "made", "system", "derived", "class")
     words = [word for word in tokens(name) if not (word.isdigit() or word in PARTS)]
     return {word for word in words if not any(says(kind, word) for kind in kinds)}
@@ -266,12 +266,12 @@ def _class_words(name: str) -> set[str]:
 def written_order(
     record: CalibratorRecord, source: Source, classes: tuple[str, ...], options: ReadOptions, form: Format
 ) -> tuple[str, ...]:
-    """Return the classes in the order in which their scores are written: that in which labels count them.
+    """Return the classes in the order in which scores are written, in which labels count them.
 
     Parameters
     ----------
     record, source, options
-        The calibrator, and what it is applied to.
+        The calibrator, the scores, and the options.
     classes
         From `classes_of`.
     form
@@ -292,7 +292,7 @@ def written_order(
 
 
 def _refuse_counting(source: Source, classes: Sequence[str], order: Sequence[str], form: Format) -> None:
-    """Raise an InputError if numbered labels, by the scores, do not count classes as an array would."""
+    """Raise an InputError if the scores show that numbered labels do not count classes as an array would."""
     scores, alphabet = source.scores.head(LOOKED_AT), sorted(order)
     for column in label_names(source.columns):
         labels = source.columns[column][: len(scores)]
@@ -310,9 +310,9 @@ def _refuse_counting(source: Source, classes: Sequence[str], order: Sequence[str
 def _second(
     stored: tuple[str, ...] | None, stated: tuple[str, ...] | None, record: CalibratorRecord, name: str
 ) -> str:
-    """Return the class of the one score in a row: by its name, or where this is 1, the second one named.
+    """Return the class of a single score: by its name or, if this is 1, the second named class.
 
-    Of two names, 0 is the first by its number, but the last one has the score elsewhere.
+    By number 0 is the first of two names, but a single score belongs to the last one elsewhere.
     """
     classes = record.classes
     last = (stored or stated or classes)[-1]
@@ -328,7 +328,7 @@ def _second(
 
 
 def refuse_classes(name: str, classes: tuple[str, ...], record: CalibratorRecord) -> NoReturn:
-    """Raise an InputError: a file has other classes than the fit."""
+    """Raise an InputError: the classes of a file differ from the fit."""
     raise InputError(
         f"{name} has scores of the classes {listed(classes)}, but {record.made} "
         f"{listed(record.classes)}; expected the same names in any order; --classes names scores that are "

@@ -1,4 +1,4 @@
-"""A file, or a folder of parts, in; the same with recalibrated scores out, some rows at a time."""
+"""Writing a file, or a folder of parts, with recalibrated scores, some rows at a time."""
 
 from __future__ import annotations
 
@@ -49,30 +49,30 @@ from calcli.io.words import label_names
 
 DECISION = "decision"
 DOUBLE = np.dtype("f8")
-PART_BYTES = 1 << 24  # of scores recalibrated and written at once
+PART_BYTES = 1 << 24  # scores recalibrated and written at once
 REPAIR = "repair such rows, or leave them out with --drop-missing"
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """What the result is to be.
+    """The requested result.
 
     Attributes
     ----------
     kind
         What the scores are written as.
     priors
-        Class priors that probabilities are moved to, or None.
+        Class priors to shift probabilities to, or None.
     trained_at
-        The priors to move from, where no calibrator records them.
+        The priors to shift from, if no calibrator records them.
     costs
-        Of the decisions to write beside them, or None.
+        Costs of decisions to write as well, or None.
     log_probs
-        (N, K) what the scores of all rows become; None for the output of the calibrator.
+        (N, K) new scores of all rows; None for the output of the calibrator.
     threshold
-        Whether rows are at or above it is written beside their scores, which stay; None for no threshold.
+        A threshold; a column tells whether rows are at or above it, and scores stay. None for no threshold.
     mark
-        Tells the calibrator from others; "" for none.
+        Identifies the calibrator; "" for none.
     """
 
     kind: Kind = "probs"
@@ -89,13 +89,13 @@ class Wanted:
         return (*[DECISION] * bool(self.costs), *([self.threshold.mark] if self.threshold else []))
 
     def shift(self, record: CalibratorRecord) -> Floats | None:
-        """Return the (K,) logarithms of factors of the probabilities that a calibrator gives, or None.
+        """Return the (K,) logarithms of factors for the probabilities of a calibrator, or None.
 
         Raises
         ------
         UsageError
-            If the priors do not fit the classes, one is 0, or the priors to move from are given twice or
-            nowhere.
+            If the priors do not fit the classes, one is 0, or the priors to shift from are given twice or
+            not at all.
         """
         if record.priors and self.trained_at is not None:
             raise UsageError("the calibrator records the priors of its fit; leave out --trained-at")
@@ -114,7 +114,7 @@ class Wanted:
             return prior_shift(record.classes, old, self.priors.of(record.classes))
 
     def decisions(self, record: CalibratorRecord) -> CostMatrix | None:
-        """Return the costs of the decisions of a calibrator's classes, or None.
+        """Return the costs of decisions for a calibrator's classes, or None.
 
         Raises
         ------
@@ -135,14 +135,14 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Written:
-    """What was done.
+    """The outcome of writing.
 
     Attributes
     ----------
     rows
         How many.
     changed_rows
-        Rows with a changed predicted class; None of answers, which have none.
+        Rows with a changed predicted class; None for answers, which have no classes.
     answered
         Rows at or above a threshold; None without one.
     notes
@@ -168,15 +168,15 @@ def recalibrate_file(
     Parameters
     ----------
     record
-        The calibrator; None for none, to move the scores to other class priors alone.
+        The calibrator; None to only shift the scores to other class priors.
     path
-        What to read: a file, or `-` for standard input.
+        The input: a file, or `-` for standard input.
     target
         The output: a file with the format as its ending, or `-` for standard output.
     options
-        What the file does not say itself; no labels are needed.
+        Options of reading; no labels are needed.
     wanted
-        What the result is to be: probabilities if None.
+        The requested result; probabilities if None.
     watcher
         Starts a progress bar.
 
@@ -232,12 +232,12 @@ def recalibrate_folder(
     wanted: Wanted | None = None,
     watcher: Watcher = unwatched,
 ) -> Written:
-    """Write a folder of parts, each with the recalibrated scores of a part of another; all or none appear.
+    """Write a folder of parts with the recalibrated scores of another folder; all parts appear or none.
 
     Parameters
     ----------
     path, target
-        Folders; the parts keep their names and so their format.
+        Folders; the parts keep their names and formats.
     record, options, wanted, watcher
         As for `recalibrate_file`.
 
@@ -274,21 +274,21 @@ class _Passage:
     source
         Its scores and other columns.
     scores
-        The same scores, checked, with the class of each in the order of the file.
+        The same scores, checked, with their classes in the order of the file.
     frame
         The output.
     kind
         What the scores are written as.
     classes
-        The class of each written score; a single one for the only score of a row.
+        The class of each written score; a single one for a single score per row.
     times
-        What the scores are multiplied by: percentages stay that.
+        Factor of the scores: percentages stay percentages.
     notes
         Sentences for the user.
     own
-        The class that all others are put together against; None for none.
+        The class that all others are merged against; None for none.
     as_stored
-        Whether scores are written as they are.
+        Whether scores are written unchanged.
     """
 
     source: Source
@@ -305,7 +305,7 @@ class _Passage:
 def _classes_of(
     record: CalibratorRecord, source: Source, options: ReadOptions
 ) -> tuple[tuple[str, ...], int | None, tuple[str, ...]]:
-    """Return the class of each score in the file, that against the rest, and what there is to say."""
+    """Return the class of each score in the file, the class against the rest, and notes."""
     name, width = source.place.name, source.scores.shape[1]
     if options.against_rest is None:
         classes, notes = classes_of(record, source, options)
@@ -409,7 +409,7 @@ def _with_columns(schema: Any, wanted: Wanted, form: Format) -> Any:
 def _recalibrated(
     record: CalibratorRecord, passage: _Passage, wanted: Wanted
 ) -> Iterator[tuple[Any, Doubles, int, int]]:
-    """Yield some rows of the result in turn: kept columns, scores, how many changed, and are answered."""
+    """Yield blocks of the result: kept columns, scores, and the numbers of changed and answered rows."""
     checked, name = passage.scores, passage.source.place.name
     stored_as = checked.classes
     if passage.own is not None:
@@ -467,6 +467,6 @@ def _in_columns(scores: Doubles, columns: Sequence[int], passage: _Passage) -> D
 
 
 def _alone(kind: Kind, scores: Doubles, place: int) -> Doubles:
-    """Return the (n, 1) scores of one class of two, as logits the log-odds."""
+    """Return the (n, 1) scores of one of two classes; for logits the log-odds."""
     column = scores[:, place : place + 1]
     return column - scores[:, 1 - place : 2 - place] if kind == "logits" else column

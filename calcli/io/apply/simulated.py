@@ -1,4 +1,4 @@
-"""Simulated predictions into files, as a classifier would have saved them."""
+"""Writing simulated predictions to files, as a classifier would save them."""
 
 from __future__ import annotations
 
@@ -38,17 +38,17 @@ class Simulated(Protocol):
 
     @property
     def of_answers(self) -> bool:
-        """Whether the second of two classes is "right", and its score the confidence."""
+        """Whether these are answers: the second class is "right", and its score the confidence."""
 
 
 @together()
 def write_simulation(simulation: Simulated, target: str, posteriors: str | None = None) -> tuple[str, ...]:
-    """Write scores and labels, and the true posteriors beside.
+    """Write scores and labels, and the true posteriors.
 
     Parameters
     ----------
     simulation
-        What to write.
+        The simulation to write.
     target
         A file with the format as its ending, or `-` for CSV on standard output. The labels of `x.npy` go into
         `x_labels.npy`, the labels of a table into its column `label`; for answers a table has the columns
@@ -65,7 +65,7 @@ def write_simulation(simulation: Simulated, target: str, posteriors: str | None 
     InputError
         If a file cannot be written.
     UsageError
-        If one file is to hold two things, or answers have no place for names.
+        If one file would hold two things, or the format of answers has no names.
     """
     for place in set(_places(target)) & set(_places(posteriors or "-")):
         raise UsageError(f"{place} would hold both labels and probabilities; expected another name")
@@ -93,7 +93,7 @@ def _write(simulation: Simulated, scores: Doubles, kind: Kind, target: str) -> t
 
 
 def _places(target: str) -> tuple[str, ...]:
-    """Return the files that scores with their labels go to."""
+    """Return the files for scores and labels."""
     if target == "-":
         return ()
     if output_format(target, "csv").name != "npy":

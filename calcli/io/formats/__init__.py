@@ -1,4 +1,4 @@
-"""The formats of files: a module of this folder each, which is loaded when a file of its format is met.
+"""File formats: one module each, which is loaded for the first file of its format.
 
 A module has `open_file(path, name)`, which returns a `Table` or `Arrays`, and `writer(sink, frame, path)`.
 """
@@ -28,11 +28,11 @@ class Format:
     Attributes
     ----------
     name
-        Its name; its module, unless `where` names another.
+        Its name, and the name of its module unless `where` names another.
     endings
         Of file names.
     magic
-        The bytes that files begin with; text may have blanks before them.
+        The first bytes of files; text may have blanks before them.
     text
         Whether it is text, which may be compressed by gzip.
     piped
@@ -56,11 +56,11 @@ class Format:
 
     @property
     def module(self) -> Any:
-        """What reads and writes it."""
+        """The module that reads and writes it."""
         return import_module(self.where or f"calcli.io.formats.{self.name}")
 
     def open(self, path: AnyPath, name: str, sheet: str | None = None) -> Any:
-        """Return the `Table` or `Arrays` of a file called so; of a workbook, one sheet."""
+        """Return the `Table` or `Arrays` of a file with a name; for a workbook, one sheet."""
         if self.name == "excel":
             return self.module.open_file(path, name, sheet)
         if sheet is not None:
@@ -74,14 +74,14 @@ def _declared(name: str, endings: Sequence[str], magic: Sequence[str] = (), **fi
 
 _FIELDS = tomllib.loads(files(__name__).joinpath("formats.toml").read_text("utf-8"))["format"]
 FORMATS = tuple(_declared(**fields) for fields in _FIELDS)
-PACKED = (".gz", ".zip")  # around text, or one array
-POINTER = b"version https://git-lfs"  # what stands for a file that Git LFS has not fetched
+PACKED = (".gz", ".zip")  # compression of text, or of one array
+POINTER = b"version https://git-lfs"  # start of a placeholder of Git LFS
 BY_NAME = Registry("calcli.formats", Format, lambda: FORMATS)
 BY_ENDING = {ending: form for form in FORMATS for ending in form.endings}
 
 
 def format_of(path: AnyPath) -> Format | None:
-    """Return the format that the name of a file stands for, or None."""
+    """Return the format from the name of a file, or None."""
     packed = path.suffix.lower() in PACKED
     ending = (path.with_suffix("") if packed else path).suffix.lower()
     form = BY_ENDING.get(ending) or _of_plugin(ending)
@@ -100,7 +100,7 @@ def named_format(path: AnyPath) -> Format:
     Raises
     ------
     InputError
-        If its ending is not known.
+        If its ending is unknown.
     """
     form = format_of(path)
     if form is None:
@@ -110,7 +110,7 @@ def named_format(path: AnyPath) -> Format:
 
 
 def conversion_of(path: AnyPath) -> str:
-    """Return the line that converts a file that is not read; "" if none is known."""
+    """Return the command that converts an unsupported file; "" if none is known."""
     lines = tomllib.loads(files(__name__).joinpath("conversions.toml").read_text("utf-8"))["lines"]
     line = next((line for endings, line in lines.items() if path.suffix.lower() in endings.split()), "")
     return line and f'python -c "{line.format(path=path, stem=path.with_suffix(""))}"'
@@ -122,7 +122,7 @@ def known_format(path: AnyPath) -> Format:
     Raises
     ------
     InputError
-        If there is no such file, it is empty, or its name has no known ending, or says what it is not.
+        If the file is missing or empty, or its name has an unknown or wrong ending.
     """
     if path.exists() and format_of(path) is None and (line := conversion_of(path)):
         why = "may run any code when it is loaded" if "load(" in line else "is of another format"
@@ -145,7 +145,7 @@ def known_format(path: AnyPath) -> Format:
 
 
 def require_file(path: AnyPath) -> None:
-    """Raise an InputError unless there is a file with something in it."""
+    """Raise an InputError unless the file exists and is not empty."""
     if not path.exists():
         raise InputError(f"{path}: no such file")
     if not path.is_file():

@@ -1,4 +1,4 @@
-"""Arrow IPC (Feather): a record batch at a time; the streaming format whole."""
+"""Arrow IPC (Feather), read by record batch; the streaming format is read as a whole."""
 
 from __future__ import annotations
 
@@ -80,11 +80,11 @@ class BatchWriter(Writer):
         self._opened.close()
 
     def abandon(self) -> None:
-        """Close what pyarrow would otherwise try to close later, behind the sink."""
+        """Close the writer before pyarrow tries to, after the sink is closed."""
         with suppress(OSError, pa.ArrowException):
             self._opened.close()
 
 
 def writer(sink: BinaryIO, frame: Frame, path: AnyPath | None) -> Writer:
-    """Return what writes a file, or a stream to standard output."""
+    """Return the writer of a file, or of a stream to standard output."""
     return BatchWriter(sink, frame, pa.ipc.new_stream if path is None else pa.ipc.new_file, decoded=True)

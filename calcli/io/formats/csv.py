@@ -1,7 +1,7 @@
-"""CSV with commas or tabs, perhaps compressed by gzip: parsed once, as text.
+"""CSV with commas or tabs, optionally compressed by gzip: parsed once, as text.
 
-It is cut where a row ends, whatever is in quotes, and each part is parsed by itself: what streams text waits
-for ever where no memory is left for a thread.
+It is cut at ends of rows, outside quotes, and each part is parsed separately: streaming parsers hang
+if no memory is left for a thread.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ from calcli.io.tables.table import Table, in_memory
 from calcli.io.tables.text import with_types
 
 BLOCK_BYTES = 1 << 24  # parsed at once; no line may be longer
-MOST_COLUMNS = 50_000  # the parser takes 10 kB for each
+MOST_COLUMNS = 50_000  # the parser needs 10 kB for each
 QUOTE, NEWLINE, RETURN = (ord(mark) for mark in '"\n\r')
 DISTRIBUTION = "distribution"  # Weka's name of the probabilities of all classes
-COLUMN = "column_{}"  # by its place, in a file without a line of headings
+COLUMN = "column_{}"  # column name by position, in a file without headings
 NO_HEADINGS = "the file has no line of headings; its columns are numbered"
-HEAD_BYTES, HEAD_ROWS = 1 << 16, 64  # that show whether there is a line of headings
+HEAD_BYTES, HEAD_ROWS = 1 << 16, 64  # lines that show whether there are headings
 NUMBER = re.compile(r"\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*")
 SEPARATORS = {",": "commas", "\t": "tabs", ";": "semicolons"}
 NOT_UTF8 = "is not text in UTF-8; save the file in this encoding, in spreadsheets called CSV UTF-8"
 
 
 def open_file(path: AnyPath, name: str) -> Table:
-    """Parse a file, as text; its columns are what they look like.
+    """Parse a file as text, and infer the types of its columns.
 
     Raises
     ------
@@ -64,7 +64,7 @@ def open_file(path: AnyPath, name: str) -> Table:
 
 
 def _parsed(name: str, delimiter: str, part: bytes, earlier: Any) -> Any:
-    """Return the pyarrow.Table of a part of a file; but for the first one it has no line of headings."""
+    """Return the pyarrow.Table of a part of a file; only the first part has headings."""
     part += b"\n" * bool(part and not part.endswith((b"\n", b"\r")))
     names, headed = earlier.names if earlier else _headings(part, name, delimiter), earlier is None
     if headed and _is_row(names, part, delimiter):
@@ -88,7 +88,7 @@ def _parsed(name: str, delimiter: str, part: bytes, earlier: Any) -> Any:
 
 
 def _of_type(kind: Any, part: bytes, names: Sequence[str], delimiter: str, *, headed: bool) -> Any:
-    quoted = b'"' in part  # else it is cut for the threads at any newline, which is faster
+    quoted = b'"' in part  # otherwise threads split it at any newline, which is faster
     return csv.read_csv(
         reader_of(part),
         csv.ReadOptions(block_size=BLOCK_BYTES, column_names=[] if headed else list(names)),
@@ -117,7 +117,7 @@ def _headings(part: bytes, name: str, delimiter: str) -> list[str]:
 
 
 def _is_row(names: Sequence[str], part: bytes, delimiter: str) -> bool:
-    """Tell whether the first line is a row: its cells above numbers are numbers, one a decimal fraction."""
+    """Return whether the first line is a row: its cells above numbers are numbers, and one is a fraction."""
     lines = part[:HEAD_BYTES].decode(errors="replace").splitlines()[: HEAD_ROWS + 1]
     rows = list(text_csv.reader(lines, delimiter=delimiter))[1:-1]
     numeric = [
@@ -142,17 +142,17 @@ def _of_weka(text: Table) -> Table:
 
 
 def refuse_bytes(name: str, place: str, error: Exception) -> NoReturn:
-    """Raise an InputError: something is not text."""
+    """Raise an InputError: a value is not text."""
     raise InputError(f"{name}: {place} {NOT_UTF8}") from error
 
 
 def delimiter_of(path: AnyPath) -> str:
-    """Return what stands between fields, by the ending of the file."""
+    """Return the delimiter, by the ending of the file."""
     return "\t" if ".tsv" in (suffix.lower() for suffix in path.suffixes[-2:]) else ","
 
 
 def _delimiter(path: AnyPath, name: str) -> str:
-    """Return what stands between fields: by the ending of the file, or what splits its first lines alike."""
+    """Return the delimiter: by the ending of the file, or the one that splits its first lines alike."""
     with arrow_errors(name, "CSV file"):
         lines = [line for line in islice(_lines(path, name), 100) if line.strip()] or [b""]
     header, delimiter = lines[0], delimiter_of(path)
@@ -185,7 +185,7 @@ def _lines(path: AnyPath, name: str) -> Iterator[bytes]:
 
 
 def _refuse_header(header: bytes, name: str, delimiter: str) -> None:
-    """Refuse CSV as spreadsheets write it in some countries, and more columns than memory may hold.
+    """Refuse CSV with semicolons, and more columns than memory can hold.
 
     Raises
     ------
@@ -207,7 +207,7 @@ def _refuse_header(header: bytes, name: str, delimiter: str) -> None:
 def _refuse_ragged(path: AnyPath, name: str, delimiter: str) -> None:
     """Raise an InputError that names the first line with too few or too many fields, if there is one.
 
-    Or one that is not in UTF-8, which pyarrow could not tell.
+    It may also name a line that is not UTF-8, which pyarrow does not report.
     """
     for number, line in enumerate(_lines(path, name), start=1):
         try:
@@ -221,7 +221,7 @@ def _refuse_ragged(path: AnyPath, name: str, delimiter: str) -> None:
         return "error"
 
     try:
-        csv.read_csv(  # in one thread: others count no rows, and must hold no Python code (see reader_of)
+        csv.read_csv(  # in one thread: several count no rows, and must run no Python code (see reader_of)
             opened_text(path),
             csv.ReadOptions(block_size=BLOCK_BYTES, use_threads=False),
             csv.ParseOptions(delimiter=delimiter, newlines_in_values=True, invalid_row_handler=note),
@@ -236,7 +236,7 @@ def _refuse_ragged(path: AnyPath, name: str, delimiter: str) -> None:
 
 
 def blocks(path: AnyPath, name: str, delimiter: str, size: int, cap: int) -> Iterator[bytes]:
-    """Yield the text of a file, perhaps compressed, in blocks of whole rows.
+    """Yield the text of a file, compressed or not, in blocks of whole rows.
 
     Parameters
     ----------
@@ -245,9 +245,9 @@ def blocks(path: AnyPath, name: str, delimiter: str, size: int, cap: int) -> Ite
     delimiter
         Between fields.
     size
-        Bytes of a block, but for what ends its last row.
+        Bytes of a block, apart from the end of its last row.
     cap
-        Bytes that a row may have.
+        Largest number of bytes of a row.
 
     Raises
     ------
@@ -257,7 +257,7 @@ def blocks(path: AnyPath, name: str, delimiter: str, size: int, cap: int) -> Ite
     empty = True
     with opened_text(path) as stream:
         text = stream.read(size)
-        while part := stream.read(size):  # of the last one nothing is cut off
+        while part := stream.read(size):  # the last one stays whole
             if end := _end_of_rows(text, delimiter):
                 yield text[:end]
                 empty = False
@@ -273,7 +273,7 @@ def _end_of_rows(text: bytes, delimiter: str) -> int:
     """Return where the last whole row ends; 0 if there is none."""
     if b'"' not in text:
         end = text.rfind(b"\n") + 1
-        return end or text.rfind(b"\r", 0, -1) + 1  # a return at the end may have a newline behind it
+        return end or text.rfind(b"\r", 0, -1) + 1  # a newline may follow
     marks = np.frombuffer(text, np.uint8)
     quotes = np.flatnonzero(marks == QUOTE)
     before = marks[quotes[::2] - 1]  # what stands before those that open
@@ -283,7 +283,7 @@ def _end_of_rows(text: bytes, delimiter: str) -> int:
         d = re.escape(delimiter.encode())
         field = rb'(?:"(?:[^"]|"")*+"[^%b\r\n]*+|[^"%b\r\n][^%b\r\n]*+)?+' % (d, d, d)
         rows = rb"(?:%b(?:%b%b)*+(?:\r\n|\n|\r(?!\n|\Z)))*+" % (field, d, field)
-        match = re.compile(rows).match(text)  # quotes within fields are marks as any other
+        match = re.compile(rows).match(text)  # quotes within fields are ordinary characters
         return match.end() if match else 0
     for marked in (marks == NEWLINE, marks[:-1] == RETURN):  # newlines may all be within quotes
         ends = np.flatnonzero(marked)
@@ -294,7 +294,7 @@ def _end_of_rows(text: bytes, delimiter: str) -> int:
 
 
 class CsvWriter(Writer):
-    """CSV: text is quoted only in parts where it must be; a pipe keeps what stood between the fields read."""
+    """CSV: text is quoted only where necessary; a pipe keeps the delimiter of the input."""
 
     def __init__(self, sink: BinaryIO, frame: Frame, path: AnyPath | None) -> None:
         super().__init__(sink, frame, path)
@@ -316,7 +316,7 @@ class CsvWriter(Writer):
 
 
 def _bytes_of(column: Any) -> bytes:
-    """Return the letters of a column of text, row by row in one array."""
+    """Return the bytes of a text column, row by row in one array."""
     _, ends, letters = column.buffers()
     if not len(column) or letters is None:
         return b""

@@ -1,4 +1,4 @@
-"""Stata, SAS and spreadsheets, read and written by pandas as a whole; value labels become class names."""
+"""Stata, SAS and spreadsheet files, read and written by pandas; value labels become class names."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ READERS: dict[str, Callable[[Path], pd.DataFrame]] = {
 
 
 def open_file(path: AnyPath, name: str, sheet: str | None = None) -> Table:
-    """Read a file, of a workbook one sheet, by default the first.
+    """Read a file; for a workbook one sheet, by default the first.
 
     Raises
     ------
     InputError
-        If it is damaged or too large, or a library is missing that reads it.
+        If it is damaged or too large, or its library is missing.
     UsageError
         If there is no such sheet.
     """
@@ -66,7 +66,7 @@ def _sheet(path: Path, name: str, sheet: str | None) -> pd.DataFrame:
 
 @contextmanager
 def _installed(name: str) -> Iterator[None]:
-    """Turn a missing library into an InputError with the extra that has it."""
+    """Turn a missing library into an InputError with the extra to install."""
     try:
         yield
     except ImportError as error:
@@ -103,7 +103,7 @@ class FrameWriter(Writer):
         ending = self._path.suffix.lower()
         fault = f"{self._path} cannot be written: {SAID}; choose another format with -o"
         with naming_faults(fault, (*VALUES, Warning)), _installed(str(self._path)), warnings.catch_warnings():
-            warnings.simplefilter("error")  # of names that Stata does not allow
+            warnings.simplefilter("error")  # for names that Stata does not allow
             if ending == ".dta":
                 frame.to_stata(self.sink, write_index=False, version=118)
             else:

@@ -54,7 +54,7 @@ def _of_pairs(name: str, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     Raises
     ------
     InputError
-        If it has a key twice.
+        If a key occurs twice.
     """
     content = dict(pairs)
     if len(content) < len(pairs):
@@ -64,12 +64,12 @@ def _of_pairs(name: str, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def table_of(content: Any, name: str) -> Any:
-    """Return the pyarrow.Table that JSON values stand for.
+    """Return the pyarrow.Table of JSON values.
 
     Raises
     ------
     InputError
-        If they are none.
+        If they form no table.
     """
     harness = harness_table(content, name) if isinstance(content, list) and _are_rows(content) else None
     with arrow_errors(name, "JSON file"):
@@ -119,7 +119,7 @@ def _rows(content: dict[str, Any], name: str) -> Any:
 
 
 def _by_names_of_rows(columns: Mapping[str, Mapping[str, Any]], name: str) -> dict[str, list[Any]]:
-    """Return columns with values named by row, all in the order of the first."""
+    """Return columns with values by row name, all in the order of the first."""
     head, named_values = next(iter(columns.items()))
     for column_head, values in columns.items():
         if values.keys() != named_values.keys():

@@ -1,4 +1,4 @@
-"""JSON lines: an object per row, perhaps compressed by gzip."""
+"""JSON lines: an object per row, optionally compressed by gzip."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from calcli.io.tables.table import Table, in_memory
 from calcli.io.tables.values import are_rounded
 
 BLOCK_BYTES = 1 << 24  # parsed at once; no line may be longer
-LARGE_ROWS = 100  # that show whether a column has integers beyond 2^53
+LARGE_ROWS = 100  # rows that show whether a column has integers beyond 2^53
 WHOLE = pa.decimal128(38, 0)
 DEEPEST = 500  # levels of nesting
 NULL_LINE = re.compile(rb"\n[ \t\r]*null")
@@ -63,7 +63,7 @@ def open_file(path: AnyPath, name: str) -> Table:
             raw_blocks = _checked(parts_of_text(path), name)
         else:
             raw_blocks = chain([start], raw_blocks)
-        rows = []  # the first that hold objects, as Python has them
+        rows = []  # the first rows, as Python objects
         for line in start.split(b"\n", HEAD_ROWS)[:HEAD_ROWS]:
             if line.count(b"{") > 1:
                 with suppress(ValueError, RecursionError):
@@ -91,12 +91,12 @@ def table_of_records(records: Sequence[Mapping[str, Any]]) -> Any:
 
 
 def _records(lines: Iterable[bytes], name: str) -> list[dict[str, Any]]:
-    """Return the objects of lines, each as Python has it.
+    """Return the objects of lines as Python objects.
 
     Raises
     ------
     InputError
-        If one is none.
+        If a line is no object.
     """
     records = []
     for number, line in enumerate(lines, start=1):
@@ -114,7 +114,7 @@ def _records(lines: Iterable[bytes], name: str) -> list[dict[str, Any]]:
 
 
 def _parsed(opened: Callable[[], Any]) -> Any:
-    """Return the pyarrow.Table of a text, which is opened anew for large integers."""
+    """Return the pyarrow.Table of a text, which is reopened for large integers."""
 
     def read(**parse: Any) -> Any:
         options = pa.json.ReadOptions(block_size=BLOCK_BYTES), pa.json.ParseOptions(**parse)
@@ -127,14 +127,14 @@ def _parsed(opened: Callable[[], Any]) -> Any:
 
 
 def _with_large_numbers(table: Any, again: Callable[[Any], Any]) -> Any:
-    """Return a table as it was parsed, but for large integers, which are decimals.
+    """Return a parsed table with large integers as decimals.
 
     Parameters
     ----------
     table
         A pyarrow.Table.
     again
-        Returns it with the columns of a schema alone, parsed anew as their types.
+        Returns the table with only the columns of a schema, parsed again as their types.
     """
     heads = table.slice(0, LARGE_ROWS).to_batches()[:1]
     names = [
@@ -155,9 +155,9 @@ def _with_large_numbers(table: Any, again: Callable[[Any], Any]) -> Any:
 
 
 def _without_times(table: Any, again: Callable[[Any], Any]) -> Any:
-    """Return a table as it was parsed, but for text taken for times, which is kept as it was.
+    """Return a parsed table in which text that was parsed as times is text again.
 
-    JSON has no times; written again they would have another form, and times of several zones lost theirs.
+    JSON has no times; written again they would change their form, and times of several zones lose these.
     """
     texts = [field.with_type(_as_text(field.type)) for field in table.schema]
     changed = pa.schema([new for new, old in zip(texts, table.schema, strict=True) if new != old])
@@ -182,7 +182,7 @@ def _as_text(kind: Any) -> Any:
 
 
 def _checked(raw_blocks: Iterable[bytes], name: str) -> Iterator[bytes]:
-    """Yield parts of a file, and refuse what would crash the parser.
+    """Yield parts of a file, and raise an error for text that would crash the parser.
 
     Raises
     ------
@@ -201,7 +201,7 @@ def _checked(raw_blocks: Iterable[bytes], name: str) -> Iterator[bytes]:
 
 
 def _most_opened(part: bytes) -> int:
-    """Return the most lists and objects that begin in one line, and in its texts."""
+    """Return the largest number of lists and objects that begin in one line, texts included."""
     signs = np.frombuffer(part, np.uint8)
     opened = np.flatnonzero((signs | 0x20) == ord("{"))  # which makes one of the other
     ends = np.append(np.flatnonzero(signs == ord("\n")), len(signs))
@@ -209,7 +209,7 @@ def _most_opened(part: bytes) -> int:
 
 
 def _refuse_lines(lines: Iterable[bytes], start: int, begun: bool, name: str) -> None:
-    """Raise an InputError that names the first line, numbered from `start`, which is not to be parsed."""
+    """Raise an InputError that names the first line, numbered from `start`, that cannot be parsed."""
     for number, line in enumerate(lines, start):
         text = line.removeprefix(codecs.BOM_UTF8).strip(b" \t\r\n")
         if text and (text.startswith(b"null") or not (begun or text.startswith(b"{"))):
@@ -227,7 +227,7 @@ def _refuse_lines(lines: Iterable[bytes], start: int, begun: bool, name: str) ->
 
 
 def _depth(text: bytes) -> int:
-    """Return how deeply lists and objects stand in each other: the parser would overrun its stack."""
+    """Return the nesting depth of lists and objects: the parser would overflow its stack."""
     signs = np.frombuffer(STRING.sub(b"", text), np.uint8)
     steps = np.isin(signs, OPENING).astype(np.int64) - np.isin(signs, CLOSING)
     return int(steps.cumsum().max(initial=0))
@@ -263,7 +263,7 @@ class JsonLinesWriter(Writer):
                 yield _text({name: self._finite(name, value) for name, value in row.items()})
 
     def _finite(self, column: str, value: Any) -> Any:
-        """Return a value of a column with None for missing numbers, however deep.
+        """Return a value of a column with None for missing numbers, at any depth.
 
         Raises
         ------
@@ -289,7 +289,7 @@ def _text(row: dict[str, Any]) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Return what JSON has for a value: numbers for decimals, whole ones with all digits, text for others."""
+    """Return a value for JSON: numbers for decimals, with all digits of whole ones, and text for others."""
     if isinstance(value, Decimal):
         return int(value) if value == int(value) else float(value)
     return str(value)

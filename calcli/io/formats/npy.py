@@ -25,7 +25,7 @@ from calcli.io.places.paths import AnyPath, path_of
 from calcli.io.tables.arrays import Archive, ArrayTable, StoredArray, flat_labels
 from calcli.io.tables.source import Source, in_order, require_label_each, rows_of
 
-SCORES, LABEL = "scores", "label"  # the arrays; the second is also the column that labels are passed on as
+SCORES, LABEL = "scores", "label"  # the arrays; the second is also the column of passed-on labels
 LABEL_ENDINGS = ("labels", "targets", "label", "target")
 SCORES_ENDING = re.compile(r"(?i)(^|[_.-])(scores|logits|log_probs|probs|probabilities|predictions|preds)$")
 LABEL_SUFFIXES = (".npy", ".txt")
@@ -83,9 +83,9 @@ def with_labels(scores: Archive, options: ReadOptions, *, labelled: bool, alone:
     Parameters
     ----------
     scores
-        The array; one that was handed over has its labels.
+        The array; an array from Python has its labels.
     options
-        Perhaps the file of labels, which serves all parts.
+        Options, perhaps with a file of labels for all parts.
     labelled
         Whether labels are read; if not, they are passed on if they fit.
     alone
@@ -107,7 +107,7 @@ def with_labels(scores: Archive, options: ReadOptions, *, labelled: bool, alone:
     files = (path.with_name(name + (packed and name.endswith(".npy")) * path.suffix) for name in names)
     label_path = label_path or next((file for file in files if file.is_file()), None)
     if label_path is None and not labelled:
-        with suppress(InputError):  # the one file of labels in the folder, if it has one for each row
+        with suppress(InputError):  # the only file of labels in the folder, if it has one label per row
             labels = only_labels_beside(path)
             rows = rows_of(scores.array(SCORES).header.shape)
             label_path = labels if in_order(stored_array(labels).header.shape, rows) else None
@@ -124,7 +124,7 @@ def _array(path: AnyPath) -> Array:
 
 
 def _named_after(stem: str) -> list[str]:
-    """Return what a file of labels may be called that belongs to scores, likeliest first."""
+    """Return possible names of the file of labels for scores, likeliest first."""
     stems = [fromkey for fromkey in dict.fromkeys((stem, SCORES_ENDING.sub("", stem))) if fromkey]
     return [
         f"{stem}_{ending}{suffix}" for suffix in LABEL_SUFFIXES for stem in stems for ending in LABEL_ENDINGS
@@ -132,7 +132,7 @@ def _named_after(stem: str) -> list[str]:
 
 
 def labels_file(path: AnyPath) -> AnyPath:
-    """Return where the labels of a .npy file of scores are written."""
+    """Return the path of the labels for a .npy file of scores."""
     return path.with_name(f"{path.stem}_{LABEL_ENDINGS[0]}.npy")
 
 
@@ -164,7 +164,7 @@ def only_labels_beside(path: AnyPath) -> AnyPath:
 
 
 def require_array(path: AnyPath) -> None:
-    """Raise an InputError if a file of labels holds neither an array nor a value a line."""
+    """Raise an InputError if a file of labels holds neither an array nor one value per line."""
     if path.suffix.lower() == ".txt":
         formats.require_file(path)
     elif formats.known_format(path).name != "npy":
@@ -175,7 +175,7 @@ def require_array(path: AnyPath) -> None:
 
 
 def with_labels_of_all(source: Source, options: ReadOptions) -> Source:
-    """Return what was found with the labels in a file of their own.
+    """Return the source with labels from a separate file.
 
     Raises
     ------
@@ -193,9 +193,9 @@ def with_labels_of_all(source: Source, options: ReadOptions) -> Source:
 
 
 class NpyWriter(Writer):
-    """The (N, K) array; the head is written again at the end, when the number of rows is known.
+    """The (N, K) array; the header is rewritten at the end with the number of rows.
 
-    Labels that came from beside scores go beside them again.
+    Labels from a separate file are written to a separate file again.
     """
 
     def __init__(self, sink: BinaryIO, frame: Frame, path: AnyPath | None) -> None:

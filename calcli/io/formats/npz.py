@@ -17,7 +17,7 @@ from calcli.io.places.heads import native, read_header
 from calcli.io.places.paths import AnyPath
 from calcli.io.tables.arrays import NOTE, Archive, StoredArray
 
-NPY = ".npy"  # what the names of arrays end with
+NPY = ".npy"  # ending of the names of arrays
 CHECKED = 1 << 20  # bytes at a time
 
 
@@ -41,7 +41,7 @@ def _find(path: AnyPath, name: str) -> StoredArray:
     Raises
     ------
     InputError
-        If it is damaged, or packed to fill the memory.
+        If it is damaged, or a decompression bomb.
     """
     where = f"{path}: the array {name}"
     with _opened(path) as archive:
@@ -50,7 +50,7 @@ def _find(path: AnyPath, name: str) -> StoredArray:
         with archive.open(member) as file:
             header = read_header(file, where)
             while header.fortran_order and not packed and file.read(CHECKED):
-                pass  # columns are sought later, where sums are no longer checked
+                pass  # later reads seek columns, without checks of checksums
         if header.size + header.offset > member.file_size:
             raise EOFError
     refuse_bomb(where, header.size, member.compress_size)
@@ -65,14 +65,14 @@ def _load(opened: Callable[[], AbstractContextManager[IO[bytes]]]) -> Array:
 
 @contextmanager
 def _member(path: AnyPath, name: str) -> Iterator[IO[bytes]]:
-    """Give one open file of an archive."""
+    """Yield one open file of an archive."""
     with _opened(path) as archive, archive.open(name) as file:
         yield file
 
 
 @contextmanager
 def _opened(path: AnyPath) -> Iterator[zipfile.ZipFile]:
-    """Give an open archive; what its parts raise where they are damaged becomes a sentence."""
+    """Yield an open archive; errors of damaged parts become a sentence."""
     with naming_faults(f"{path} {TRUNCATED}"), path.open("rb") as file, zipfile.ZipFile(file) as archive:
         yield archive
 
@@ -116,12 +116,12 @@ writer = NpzWriter
 
 
 def _array(table: Any) -> Array:
-    """Return a kept column as an array that needs no pickle: numbers, text, or bytes of one length at most.
+    """Return a kept column as an array without pickle: numbers, text, or bytes of limited length.
 
     Raises
     ------
     InputError
-        If it holds bytes that cannot be told from such.
+        If it holds bytes that cannot be restored.
     """
     import pyarrow as pa
 

@@ -1,4 +1,4 @@
-"""ORC: a stripe at a time, only the columns asked for."""
+"""ORC, read by stripe, only the requested columns."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from calcli.io.places.faults import arrow_errors, readable, sound
 from calcli.io.places.paths import AnyPath, on_disk
 from calcli.io.tables.table import Table
 
-LEAST_PYARROW = 20  # versions before end the process at damaged files
+LEAST_PYARROW = 20  # earlier versions crash on damaged files
 
 
 def open_file(path: AnyPath, name: str) -> Table:
@@ -44,5 +44,5 @@ def _stripes(path: str, name: str, columns: Sequence[str], at_once: int | None) 
 
 
 def writer(sink: BinaryIO, frame: Frame, path: AnyPath | None) -> Writer:
-    """Return what writes a file."""
+    """Return the writer of a file."""
     return BatchWriter(sink, frame, lambda sink, _: orc.ORCWriter(sink), decoded=True)

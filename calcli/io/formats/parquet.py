@@ -1,4 +1,4 @@
-"""Parquet: a row group at a time, only the columns asked for."""
+"""Parquet, read by row group, only the requested columns."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from calcli.io.places.paths import AnyPath, Remote
 from calcli.io.tables.table import Table, holds_of
 
 GROUP_BYTES = 1 << 26  # a row group up to this size is decoded at once, a larger one in slices
-SLICE_ROWS, SLICE_VALUES = 8192, 1 << 18  # of a slice at least
+SLICE_ROWS, SLICE_VALUES = 8192, 1 << 18  # rows of a slice, at least
 READ_BYTES = 1 << 16
 
 
 @dataclass(frozen=True)
 class RowGroups:
-    """Row groups of a file, opened anew for each pass: thousands of them hold no handles."""
+    """Row groups of a file, reopened for each pass, without open handles."""
 
     path: AnyPath
     metadata: Any
     columns: int
 
     def read(self, columns: Sequence[str], at_once: int | None) -> Iterator[Any]:
-        """Yield a row group at a time, zero-copy columns; slices of it if it is large, or few are wanted."""
+        """Yield row groups, or slices if they are large or few rows are requested, without copies."""
         names = list(columns)
         with arrow_errors(str(self.path), "parquet file"):
             for group in range(self.metadata.num_row_groups):
@@ -49,13 +49,13 @@ class RowGroups:
                     )
 
     def _whole(self, group: int, names: list[str]) -> Iterator[Any]:
-        # mapped for one row group only, so that no more than its pages count as our memory
+        # mapped for one row group only: no more than its pages count as our memory
         with _opened(self.path, self.metadata, memory_map=True) as file:
             group_table = file.read_row_group(group, names, use_threads=len(names) > 1)
             yield from sound(group_table).select(names).to_batches()
 
     def _slices(self, group: int, names: list[str]) -> Iterator[Any]:
-        # a buffer is as large as a page claims to be, and a map no larger than the file
+        # a buffer would be as large as a page claims, but a map is no larger than the file
         small = isinstance(self.path, Path) and self.path.stat().st_size <= GROUP_BYTES
         local = {"memory_map": True} if small else {"buffer_size": READ_BYTES}
         with _opened(self.path, self.metadata, **local) as file:
@@ -65,7 +65,7 @@ class RowGroups:
 
 
 def metadata_of(path: AnyPath, name: str) -> Any:
-    """Return what the foot of a file says of its row groups."""
+    """Return the metadata of row groups from the footer of a file."""
     with arrow_errors(name, "parquet file"), _opened(path) as file:
         return file.metadata
 
@@ -85,14 +85,14 @@ def open_file(path: AnyPath, name: str) -> Table:
 
 
 def _opened(path: AnyPath, metadata: Any = None, **local: Any) -> Any:
-    """Return an open file; of one elsewhere the columns of a row group are asked for together."""
+    """Return an open file; the columns of a row group in a remote file are requested together."""
     if isinstance(path, Remote):
         return pq.ParquetFile(path.open("rb", buffering=0), metadata=metadata, pre_buffer=True)
     return pq.ParquetFile(path, metadata=metadata, pre_buffer=False, **local)
 
 
 def writer(sink: BinaryIO, frame: Frame, path: Path | None) -> Writer:
-    """Return what writes a file, with dictionaries of text alone: of numbers that differ they cost time."""
+    """Return the writer of a file, with dictionaries only for text: for distinct numbers they are slow."""
     kinds = frame.schema(decoded=True)
     texts = [kind.name for kind in kinds if holds_of(kind.type) == "text"]
     return BatchWriter(sink, frame, partial(pq.ParquetWriter, use_dictionary=texts), decoded=False)

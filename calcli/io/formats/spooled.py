@@ -18,13 +18,13 @@ from calcli.io.places.archives import opened_text
 from calcli.io.places.paths import AnyPath
 from calcli.io.tables.table import Table, aligned_table, in_memory
 
-PART_BYTES = 1 << 25  # of text parsed at once; smaller files are one part, and stay in memory
-LONGEST = 1 << 25  # bytes of a line: more would be refused by the parser
+PART_BYTES = 1 << 25  # bytes of text parsed at once; smaller files are one part, and stay in memory
+LONGEST = 1 << 25  # bytes of a line; the parser refuses longer ones
 
 
 @dataclass(frozen=True)
 class Part:
-    """Some rows in the temporary file, as an Arrow stream of their own types.
+    """Rows in the temporary file, as an Arrow stream with separate types.
 
     Attributes
     ----------
@@ -62,7 +62,7 @@ class _Spool:
 
 
 def parts_of_text(path: AnyPath) -> Iterator[bytes]:
-    """Yield the lines of a text file, perhaps compressed, many at a time."""
+    """Yield the lines of a text file, compressed or not, many at a time."""
     with opened_text(path) as stream:
         lines = io.BufferedReader(stream)
         while part := lines.read(PART_BYTES):
@@ -70,9 +70,9 @@ def parts_of_text(path: AnyPath) -> Iterator[bytes]:
 
 
 def reader_of(data: bytes) -> Any:
-    """Return a pyarrow.BufferReader of a copy of bytes, which Arrow owns.
+    """Return a pyarrow.BufferReader of a copy of bytes that Arrow owns.
 
-    Threads of a parser release its input a little after the result is there. An object of Python among that
+    Threads of a parser release their input slightly after returning the result. A Python object in it
     aborts the process if the interpreter is ending by then.
     """
     copy = pa.allocate_buffer(len(data))
@@ -86,9 +86,9 @@ def parsed(blocks: Iterator[bytes], name: str, parse: Callable[[bytes, Any], Any
     Parameters
     ----------
     blocks
-        Of the text.
+        Blocks of the text.
     name
-        What to call it.
+        Its name in messages.
     parse
         Returns a pyarrow.Table of a part, given the schema of the first one, or None for the first.
 
@@ -114,7 +114,7 @@ def parsed(blocks: Iterator[bytes], name: str, parse: Callable[[bytes, Any], Any
         for stored in schemas:
             aligned_table(pa.Table.from_batches([], stored), schema)
     except OSError as error:
-        if error.errno is None:  # of what is packed and damaged
+        if error.errno is None:  # for damaged compressed files
             raise
         where = tempfile.gettempdir()
         raise InputError(

@@ -1,6 +1,6 @@
-"""Scores into files, part by part: tables in the formats that can be read, and arrays.
+"""Writing scores to files, part by part: tables in all formats that can be read, and arrays.
 
-Scores are written in double precision, to keep different probabilities different.
+Scores are written in double precision, which keeps distinct probabilities distinct.
 """
 
 from __future__ import annotations
@@ -43,17 +43,17 @@ class Frame:
     names
         Names of the score columns.
     array_name
-        Name of the array of scores, where they are one.
+        Name of the array of scores, if there is one.
     classes
         Class names, to be stored beside an array; none for the confidence in answers.
     delimiter
         Between the fields of CSV on standard output; in a file its ending decides.
     new
-        Which of the score columns were not there before.
+        Which of the score columns are new.
     dtype
-        Of the array of scores.
+        Type of the array of scores.
     mark
-        The calibrators that were applied, which formats keep that have metadata.
+        The applied calibrators, kept by formats with metadata.
     """
 
     whole: Any
@@ -107,7 +107,7 @@ class Frame:
 
 
 def inserted(fields: Any, at: int, names: Sequence[str]) -> Any:
-    """Return a pyarrow.Schema of kept columns, with new ones of numbers behind the first `at`."""
+    """Return a pyarrow.Schema of kept columns, with new number columns after the first `at`."""
     import pyarrow as pa
 
     new = [pa.field(name, pa.float64()) for name in names]
@@ -115,7 +115,7 @@ def inserted(fields: Any, at: int, names: Sequence[str]) -> Any:
 
 
 class Writer(ABC):
-    """What puts parts, kept columns and scores, into one format: to a file, or without path to a pipe."""
+    """A writer of kept columns and scores in one format: to a file, or without path to a pipe."""
 
     def __init__(self, sink: BinaryIO, frame: Frame, path: AnyPath | None) -> None:
         self.sink, self.frame = sink, frame
@@ -125,14 +125,14 @@ class Writer(ABC):
         """Write kept columns, a pyarrow.RecordBatch, and (n, K) scores."""
 
     def end(self) -> None:  # noqa: B027 (text has nothing there)
-        """Write what stands behind the rows."""
+        """Write what follows the rows."""
 
-    def abandon(self) -> None:  # noqa: B027 (most have nothing to let go of)
-        """Release open resources; the file is not going to appear."""
+    def abandon(self) -> None:  # noqa: B027 (most hold no resources)
+        """Release open resources; the file will not appear."""
 
 
 def refuse_bytes(field: Any) -> None:
-    """Raise an InputError if a kept column holds bytes, which only tables of Arrow have."""
+    """Raise an InputError if a kept column holds bytes, which only Arrow tables support."""
     import pyarrow as pa
 
     types, kind = pa.types, field.type
@@ -149,7 +149,7 @@ def output_format(target: str, stored: str) -> Format:
     Raises
     ------
     InputError
-        If the ending is not known, or the target is a folder.
+        If the ending is unknown, or the target is a folder.
     UsageError
         If standard output is a terminal and the format is not text.
     """
@@ -171,7 +171,7 @@ def output_format(target: str, stored: str) -> Format:
 
 @contextmanager
 def open_writer(target: str, form: Format, frame: Frame) -> Iterator[Writer]:
-    """Give a writer to a file that appears whole or not at all, or to standard output.
+    """Yield a writer to a file that appears whole or not at all, or to standard output.
 
     Parameters
     ----------
@@ -180,12 +180,12 @@ def open_writer(target: str, form: Format, frame: Frame) -> Iterator[Writer]:
     form
         From `output_format`.
     frame
-        What the columns are.
+        The columns.
 
     Raises
     ------
     InputError
-        If the target cannot be written, or a column cannot be in its format.
+        If the target cannot be written, or its format does not support a column.
     """
     import pyarrow as pa
 
@@ -195,7 +195,7 @@ def open_writer(target: str, form: Format, frame: Frame) -> Iterator[Writer]:
             if path is None:
                 sink = sys.stdout.buffer
             else:
-                opened.enter_context(together())  # labels may have a file of their own
+                opened.enter_context(together())  # labels may have a separate file
                 sink = opened.enter_context(_opened(opened.enter_context(atomic_path(path))))
             writer = form.module.writer(sink, frame, path)
             try:

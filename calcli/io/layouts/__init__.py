@@ -1,6 +1,6 @@
-"""The layouts of files: what frameworks write, declared in `layouts.toml`, of which the guide makes a table.
+"""Layouts of files from frameworks, declared in `layouts.toml`, which the guide shows as a table.
 
-A layout with scores in other than plain columns names a module of this folder, which makes plain columns of
+A layout without plain columns of scores names a module of this folder, which makes plain columns of
 them and is loaded when tables are.
 """
 
@@ -20,24 +20,24 @@ from calcli.core.data.predictions import Kind
 
 @dataclass(frozen=True)
 class Layout:
-    r"""What some software writes.
+    r"""The layout of files from some software.
 
     Attributes
     ----------
     name
-        What reports call it.
+        Its name in reports.
     scores, labels
-        What its files hold, in Markdown, for the guide.
+        The content of its files, in Markdown, for the guide.
     columns
         Pattern of the columns of scores; its group `class` is the class, `label` the column of labels.
     beside
-        Names of columns that must be there too.
+        Names of further required columns.
     by_class
-        Whether columns are named as the labels, whatever other numbers stand beside them.
+        Whether columns are named after the labels, with any other numbers beside them.
     of_label
         Whether the label in these names must be the column of labels.
     kind
-        What the scores are, where their names do not say it.
+        The kind of the scores, if their names do not tell.
     module
         What unpacks its columns.
     """

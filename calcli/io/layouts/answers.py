@@ -1,7 +1,7 @@
-"""Answers, right or wrong, in files: the column of the confidence, and the columns that tell what is right.
+"""Answers, right or wrong, in files: the column of the confidence, and the columns that tell which are right.
 
-What language models, judges and agents are logged with: no score for each class, but how sure the one answer
-is, and whether it turned out to be right; or the answer and the label, which are right where they are equal.
+Logs of language models, judges and agents have no score for each class, but the confidence of one answer,
+and whether it is right; or the answer and the label, right where they are equal.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ def require_column(
 
 
 def outcomes_of(values: Sequence[Array], ignored: Collection[str] = ()) -> Labels:
-    """Return what says which answers are right, as text.
+    """Return the outcomes of answers, as text.
 
     Parameters
     ----------
     values
-        (N,) what tells it, in numbers or text, or both the answer and the right answer.
+        (N,) outcomes, in numbers or text, or both the answer and the right answer.
     ignored
-        Labels to leave out; they stay where two columns are compared.
+        Labels to leave out; they stay if two columns are compared.
     """
     gone = np.logical_or.reduce([is_missing(value) for value in values])
     last = values[-1].astype(str) if values[-1].dtype.kind == "O" else values[-1]
@@ -55,7 +55,7 @@ def outcomes_of(values: Sequence[Array], ignored: Collection[str] = ()) -> Label
 
 
 def rights_of(labels: Labels, owner: str, place: Place, mend: str) -> Labels:
-    """Return the outcomes of answers, 1 right and 0 wrong, from the texts that say so.
+    """Return the outcomes of answers, 1 right and 0 wrong, from text.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ def rights_of(labels: Labels, owner: str, place: Place, mend: str) -> Labels:
 
 
 def refuse_gone(gone: Array, subject: str, place: Place, mend: str) -> None:
-    """Raise an InputError that counts the (N,) rows where something is missing, and what to do about it."""
+    """Raise an InputError with the number of (N,) rows with a missing value, and a remedy."""
     if gone.any():
         raise InputError(
             f"{place.name}: {subject} is missing in {np.count_nonzero(gone):,} of {len(gone):,} rows, the "
@@ -99,16 +99,16 @@ def _is_numeric(values: Array) -> bool:
 
 
 def as_text(values: Array) -> Array:
-    """Return values as text, numbers in one form whatever their type."""
+    """Return values as text, with numbers of any type in one form."""
     if _is_numeric(values):
         return np.array([f"{value:.15g}" for value in values.astype(np.float64).tolist()])
     return np.char.strip(values.astype(str))
 
 
 def comparable(answers: Array, right: Array) -> tuple[Array, Array]:
-    """Return two columns, the same wherever they say the same.
+    """Return two columns, with equal text for equal meanings.
 
-    Text is compared letter by letter; but where it stands beside numbers, a type that was found column by
+    Text is compared letter by letter; but beside numbers, a type inferred column by
     column, 01 is 1, and true and false are 1 and 0, if there are no other numbers.
     """
     numeric = _is_numeric(answers), _is_numeric(right)
@@ -123,7 +123,7 @@ def comparable(answers: Array, right: Array) -> tuple[Array, Array]:
 
 
 def _in_numbers(values: Array, words: Mapping[str, str]) -> Array:
-    """Return values as text, in which all that is a number has one form; whole ones to their last digit."""
+    """Return values as text, with every number in one form, and whole numbers in full."""
     distinct, which = np.unique(values if _is_numeric(values) else as_text(values), return_inverse=True)
     if values.dtype.kind in "iu":
         texts = distinct.astype(str)

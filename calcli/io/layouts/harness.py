@@ -23,10 +23,10 @@ from calcli.io.options import ReadOptions
 from calcli.io.places.faults import column_of
 from calcli.io.tables.table import Derived, Row
 
-EVENT = ("event_id", "sample_id", "type")  # fields that each event of a log has
-FIRST_EVENT = "spec"  # what its first line has, and only such a log
+EVENT = ("event_id", "sample_id", "type")  # fields of each event of a log
+FIRST_EVENT = "spec"  # fields of the first line of such a log only
 SEVERAL = -1  # options have the same text
-MARKS = ("filtered_resps", "resps")  # fields that only these samples have
+MARKS = ("filtered_resps", "resps")  # fields of these samples only
 FIELDS = ("log_likelihoods", "characters", "most", "least")
 TYPES = pa.list_(pa.float64()), pa.list_(pa.int64()), pa.int64(), pa.int64()
 OPTIONS = pa.struct([*zip(FIELDS, TYPES, strict=True)])
@@ -106,7 +106,7 @@ def _likelihoods(record: Mapping[str, Any]) -> list[float]:
 
 
 def _texts(record: Mapping[str, Any], count: int) -> list[str]:
-    """Return what was asked for the likelihood of; none if that was not logged for all options."""
+    """Return the texts of the options; none if not logged for all options."""
     stored = record.get("arguments")
     values = list(stored.values()) if isinstance(stored, dict) else stored
     if not isinstance(values, list):
@@ -126,7 +126,7 @@ def _targets(
 ) -> list[int]:
     """Return the right option in each row: in all rows by number, or by text.
 
-    Where neither fits all rows, each has the one that fits. Where that is open, `acc` says whether the
+    If neither fits all rows, each row gets the one that fits. If that is open, `acc` tells whether the
     likeliest option is the right one.
     """
     pairs = [(record, len(likelihood)) for record, likelihood in zip(records, likelihoods, strict=True)]
@@ -169,7 +169,7 @@ def _target(record: Mapping[str, Any]) -> Any:
 
 
 def _by_text(record: Mapping[str, Any], count: int) -> int | None:
-    """Return which option has the text of the target; None if there is none."""
+    """Return the option with the text of the target; None if there is none."""
     target = _target(record)
     if not isinstance(target, str):
         return None
@@ -188,7 +188,7 @@ def _by_number(record: Mapping[str, Any], count: int) -> int | None:
 
 
 def events_table(records: Sequence[Mapping[str, Any]]) -> Any:
-    """Return the events that say whether an answer is correct, a pyarrow.Table; None if there are none."""
+    """Return the events that grade an answer, a pyarrow.Table; None if there are none."""
     if FIRST_EVENT not in records[0]:
         return None
     events = [

@@ -14,10 +14,10 @@ import pyarrow as pa
 
 from calcli.io.places.faults import column_of
 
-DOUBTS = b"calcli.doubts"  # metadata: what is to be known of a log, a sentence
-MARKS = ("testIdx", "top_logprobs")  # fields that only lines of such a log have
+DOUBTS = b"calcli.doubts"  # metadata: a sentence about a log
+MARKS = ("testIdx", "top_logprobs")  # fields of lines of such a log only
 SCORE = "score_"
-SURE = ("confidence", "p_correct")  # what scores say of themselves
+SURE = ("confidence", "p_correct")  # fields of a score
 NO_QUALITY = re.compile(
     r"num_|.*(logprob|perplexity|bits_per|tokens|runtime|finish_reason|max_prob|batch_size|co2|energy|cost).*"
 )  # statistics of HELM that judge no answer
@@ -25,7 +25,7 @@ Row = dict[str, Any]
 
 
 def log_table(content: Any, name: str) -> Any:
-    """Return the samples of a log as a pyarrow.Table; None if JSON values are no log that is known."""
+    """Return the samples of a log as a pyarrow.Table; None if JSON values are no known log."""
     doubt = ""
     if isinstance(content, list):
         rows = _of_records(content)
@@ -92,7 +92,7 @@ def _of_inspect(sample: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def _harness(records: Sequence[Mapping[str, Any]]) -> list[Row]:
-    """Return a row for each document; with several filters a score of each."""
+    """Return a row for each document, with a score for each filter."""
     filters = {str(record.get("filter", "none")) for record in records}
     rows: dict[str, Row] = {}
     for n, record in enumerate(records):
@@ -108,7 +108,7 @@ def _harness(records: Sequence[Mapping[str, Any]]) -> list[Row]:
 
 
 def _promptfoo(records: Sequence[Mapping[str, Any]]) -> list[Row]:
-    """Return a row for each test; with several providers or prompts a score of each."""
+    """Return a row for each test, with a score for each provider and prompt."""
 
     def system(record: Mapping[str, Any]) -> str:
         provider = record.get("provider")
@@ -146,7 +146,7 @@ def _helm(run: Mapping[str, Any]) -> Row:
         elif not NO_QUALITY.fullmatch(str(called)):
             row[f"{SCORE}{called}"] = stat.get("mean")
     scores = [head for head in row if head.startswith(SCORE)]
-    if "confidence" in row and len(scores) == 1:  # whether it is right, and how sure it was
+    if "confidence" in row and len(scores) == 1:  # whether it is right, and its confidence
         row["correct"] = row.pop(scores[0])
     return row
 
@@ -177,5 +177,5 @@ def plain_fields(record: Mapping[str, Any], name: str) -> Row:
 
 
 def is_plain(value: Any) -> bool:
-    """Tell whether a value is a text or a number."""
+    """Return whether a value is a text or a number."""
     return isinstance(value, str | int | float)

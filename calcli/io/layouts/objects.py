@@ -1,4 +1,4 @@
-"""Objects of scores, `"probs": {"cat": 0.9, ...}`, and other objects in which labels or outcomes stand."""
+"""Objects of scores, `"probs": {"cat": 0.9, ...}`, and other objects with labels or outcomes."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ def unpack(field: Any, head: Head, options: ReadOptions) -> Unpacked | None:
 
 
 def with_orders(table: Any, values_of: Callable[[str], Iterable[Any]]) -> Any:
-    """Return a pyarrow.Table that says which objects of scores have their keys in several orders.
+    """Return a pyarrow.Table with a mark on objects of scores with several orders of keys.
 
-    Their type has the order of the first one alone; `values_of` returns the values of a column as they were
+    Their type has the order of the first one only; `values_of` returns the values of a column as they were
     written, at least the first.
     """
     for place, field in enumerate(table.schema):
@@ -54,12 +54,12 @@ def with_orders(table: Any, values_of: Callable[[str], Iterable[Any]]) -> Any:
 
 
 def _after(outer: Derived, derived: Derived) -> Derived:
-    """Return a column that is made of a field."""
+    """Return a column made from a field."""
     return Derived(derived.name, derived.type, lambda values, row: derived.make(outer.make(values, row), row))
 
 
 def _field(place: int, values: Any, row: Row) -> Any:
-    values_of_field = values.field(place)  # pc.struct_field would make the others as well
+    values_of_field = values.field(place)  # pc.struct_field would also make the other fields
     if values.null_count:
         values_of_field = pc.if_else(
             values.is_valid(), values_of_field, pa.scalar(None, values_of_field.type)

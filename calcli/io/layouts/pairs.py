@@ -13,7 +13,7 @@ from calcli.io.options import ReadOptions
 from calcli.io.tables.table import Derived, Row, is_list
 from calcli.io.words import is_called, plain
 
-UNLIKE = (pa.ArrowInvalid, pa.ArrowNotImplementedError)  # of values that are of no such kind
+UNLIKE = (pa.ArrowInvalid, pa.ArrowNotImplementedError)  # of values of another kind
 
 
 def unpack(field: Any, head: Head, options: ReadOptions) -> Unpacked | None:

@@ -37,8 +37,8 @@ PERCENT = re.compile(r"\s*\d+(?:\.\d+)?\s*%\s*")
 WRAPPED = re.compile(
     r"(?:np\.|numpy\.)?(?:float\d*|array|tensor)\(([^()]*?)(?:,\s*(?:dtype|device|grad_fn)=[^()]*)?\)"
 )
-LOOKED_AT = 16  # values by which the form is known
-HALVES = re.compile(r"\\[uU]\w*[dD][89a-fA-F]")  # escapes of surrogates, of which one alone is no character
+LOOKED_AT = 16  # values that reveal the form
+HALVES = re.compile(r"\\[uU]\w*[dD][89a-fA-F]")  # escapes of surrogates; a single one is no character
 UNLIKE = (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError)  # of objects that have no type, or another one
 
 
@@ -86,7 +86,7 @@ def _of_numbers(name: str, values: list[str], plainly: list[str]) -> Unpacked | 
 
 
 def _are_pairs(values: list[str]) -> bool:
-    """Tell whether numbers with a comma may as well be two: of 0 and 1, or percentages that sum to 100."""
+    """Return whether numbers with a comma may also be pairs: of 0 and 1, or percentages that sum to 100."""
     cells = [value.strip().split(",") for value in values]
     integers = all(len(cell) == 2 and all(part.lstrip("+").isdigit() for part in cell) for cell in cells)
     return (integers and len({sum(map(int, cell)) for cell in cells}) == 1 and len(values) > 1) or all(
@@ -95,7 +95,7 @@ def _are_pairs(values: list[str]) -> bool:
 
 
 def _unwrapped(text: str) -> str:
-    """Return text without what numpy and torch print around numbers."""
+    """Return text without the words that numpy and torch print around numbers."""
     while (shorter := WRAPPED.sub(r"\1", text)) != text:
         text = shorter
     return text
@@ -129,7 +129,7 @@ def _numbers(texts: Any, row: Row) -> Any:
     _refuse_two_separators(bare, row)
     lists = pc.split_pattern_regex(bare, BETWEEN)
     flat = lists.flatten()
-    if pc.any(pc.equal(flat, "")).as_py():  # what is missing
+    if pc.any(pc.equal(flat, "")).as_py():  # missing values
         lists = pa.array([[x for x in words if x] for words in lists.to_pylist()], pa.list_(pa.string()))
         flat = lists.flatten()
     return pa.ListArray.from_arrays(lists.offsets, _as_numbers(flat, lists, row, "numbers, as in [0.1, 0.9]"))
@@ -141,7 +141,7 @@ def _unlisted(texts: Any, row: Row) -> Any:
 
 
 def _places(texts: Any, row: Row) -> Any:
-    """Return the place of the one 1 in each list."""
+    """Return the position of the single 1 in each list."""
     return one_of(_numbers(texts, row), row)
 
 
@@ -154,7 +154,7 @@ def _vectors(texts: Any, row: Row) -> Any:
 
 
 def _dense(match: re.Match[str]) -> str:
-    """Return a sparse vector as a list; of odd indices the text as it is, which is refused."""
+    """Return a sparse vector as a list; with odd indices the unchanged text, which is refused later."""
     size, places, values = int(match[1]), match[2].split(","), match[3].split(",")
     entries = ["0"] * min(size, MOST)
     for place, value in zip(places, values, strict=False):
@@ -213,7 +213,7 @@ def _words(texts: Any, row: Row) -> Any:
 
 
 def _of_objects(field: Any, values: list[str], options: ReadOptions) -> Unpacked | None:
-    """Return what becomes of text that holds objects: each a {label, score}, or one of scores by class."""
+    """Return the columns of text that holds objects: each a {label, score}, or one of scores by class."""
     literal, classes = _literal(values[0]), None
     if isinstance(literal, dict):
         scores = _scores_in(literal)
@@ -264,7 +264,7 @@ def _after(parse: Callable[..., Any], make: Callable[..., Any], texts: Any, row:
 
 
 def _literal(text: str) -> Any:
-    """Return what JSON or a Python literal says, None if it is neither, or holds half a character."""
+    """Return the value of JSON or a Python literal; None if text is neither, or holds half a character."""
     for parse in (json.loads, ast.literal_eval):
         try:
             value = parse(text)

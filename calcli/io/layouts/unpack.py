@@ -1,4 +1,4 @@
-"""Columns stored in another form than readers see: packed scores, and lists of unequal length."""
+"""Unpacking columns: scores in text, lists or objects, and lists of unequal length."""
 
 from __future__ import annotations
 
@@ -20,31 +20,31 @@ from calcli.io.tables.table import Derived, Row, Table, derived, holds_of, is_li
 from calcli.io.words import plain_text, says
 
 Head = Callable[[], Any]  # reads the first values, a pyarrow.Array
-HEAD_ROWS = 256  # by which a packed column is known
+HEAD_ROWS = 256  # values that reveal a packed column
 MOST_OPTIONS = 26  # of a question
-WIDE = 0.01  # how far from 1 the sum of probabilities may be, to be known as such
+WIDE = 0.01  # tolerance for the sum of probabilities
 
 
 @dataclass(frozen=True)
 class Unpacked:
-    """What becomes of a packed column.
+    """A packed column after unpacking.
 
     Attributes
     ----------
     made
         The new columns, in place of it.
     layout
-        What this is called.
+        The name of the layout.
     note
-        What to say of it.
+        A note on it.
     percent
         Whether they are percentages with their sign.
     classes
-        Names of the classes, where it says them.
+        Names of the classes, if it has them.
     ordered
-        Whether the columns made have the order of the classes, as far as it knows.
+        Whether the new columns have the order of the classes, if known.
     owner
-        Of what objects their fields are made columns.
+        The objects with fields that become columns.
     """
 
     made: tuple[Derived, ...]
@@ -57,7 +57,7 @@ class Unpacked:
 
 
 def unpack_column(field: Any, head: Head, options: ReadOptions) -> Unpacked | None:
-    """Return what becomes of a column, a pyarrow.Field; None if it stays.
+    """Return the unpacked column of a pyarrow.Field; None if it stays.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ def unpack_column(field: Any, head: Head, options: ReadOptions) -> Unpacked | No
     head
         Reads its first values.
     options
-        How the file is to be understood.
+        Options of reading.
     """
     for layout in UNPACKED:
         unpacked: Unpacked | None = layout.unpacker.unpack(field, head, options)
@@ -76,7 +76,7 @@ def unpack_column(field: Any, head: Head, options: ReadOptions) -> Unpacked | No
 
 
 def packed_columns(table: Table, options: ReadOptions) -> dict[str, Unpacked]:
-    """Return what becomes of the packed columns of a table that a layout knows."""
+    """Return the unpacked columns of a table, for known layouts."""
     every = {
         field.name: unpack_column(field, partial(_first, table, field), options) or _of_options(table, field)
         for field in table.schema
@@ -91,7 +91,7 @@ def packed_columns(table: Table, options: ReadOptions) -> dict[str, Unpacked]:
 
 
 def _called(numbers: Any, row: Row, *, names: Sequence[str], apart: Sequence[str]) -> Any:
-    """Return numbers by their names in metadata; unnamed numbers stay numbers."""
+    """Return the names of numbers in metadata; unnamed numbers stay numbers."""
     kept_apart = {place for place in apart if place not in names}
     class_names = [str(n) if str(n) in kept_apart else name for n, name in enumerate(names)]
     inside = pc.and_(pc.greater_equal(numbers, 0), pc.less(numbers, len(names)))
@@ -109,7 +109,7 @@ def unpacked(table: Table, unpacked_columns: Mapping[str, Unpacked]) -> Table:
 
 
 def scaled(table: Table, by: float | None, options: ReadOptions, scores: Sequence[str] = ()) -> Table:
-    """Return a table with numbers divided: in these columns, or in columns given as or called scores."""
+    """Return a table with divided numbers: in these columns, or in columns given or named as scores."""
     if by is None:
         return table
     asks = scores or (options.scores or options.confidence or "").split(",")
@@ -124,9 +124,9 @@ def _divided(values: Any, row: Row, *, by: float) -> Any:
 
 
 def _of_options(table: Table, field: Any) -> Unpacked | None:
-    """Return lists of a score for each option of a question, all as long as the longest; None of others.
+    """Return lists of a score for each option of a question, all as long as the longest; None for others.
 
-    What a question does not have is impossible: it has the probability 0, or a logit of -inf.
+    Missing options are impossible: they have the probability 0, or a logit of -inf.
     """
     if not (
         is_list(field.type) and pa.types.is_floating(field.type.value_type) and says("score", field.name)
@@ -156,7 +156,7 @@ def _filled(lists: Any, row: Row, *, size: int, fill: float) -> Any:
 
 
 def refuse_absent_options(table: Table, scores: str, label: str) -> None:
-    """Raise an InputError if a row has a label that is the place of an option which it does not have."""
+    """Raise an InputError if the label of a row is an option that the row lacks."""
     if not pa.types.is_integer(table.schema.field(label).type) or label in class_labels(table.schema):
         return
     at = 0

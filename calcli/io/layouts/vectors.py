@@ -58,12 +58,12 @@ def unpack(field: Any, head: Head, options: ReadOptions) -> Unpacked | None:
 
 
 def one_of(lists: Any, row: Row) -> Any:
-    """Return the place of the one 1 among the zeros of each list; null where there is no list.
+    """Return the position of the single 1 among the zeros of each list; null for missing lists.
 
     Raises
     ------
     InputError
-        If a list is otherwise.
+        If a list has another form.
     """
     places = []
     for n, hot in enumerate(lists.to_pylist()):
@@ -85,7 +85,7 @@ def _first(lists: Any, row: Row) -> Any:
 
 
 def _dense(vectors: Any, row: Row) -> Any:
-    """Return dense lists of vectors; the entries that a sparse one does not name are 0.
+    """Return dense lists of vectors; entries missing from sparse ones are 0.
 
     Raises
     ------

@@ -1,1 +1,1 @@
-"""Files and folders: where they are, how they appear whole, what damages them."""
+"""Files and folders: paths, atomic outputs, damaged files."""

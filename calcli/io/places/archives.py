@@ -1,4 +1,4 @@
-"""Zip archives and gzip files, damaged or made to fill memory."""
+"""Zip archives and gzip files, including damaged ones and decompression bombs."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from calcli.core.language.errors import InputError
 from calcli.io.places.paths import AnyPath, on_disk
 
 Errors = tuple[type[Exception], ...]
-VALUES: Errors = (  # what libraries raise on values that are damaged, and on packed data that are
+VALUES: Errors = (  # errors of libraries on damaged values, and on damaged compressed data
     *(ValueError, LookupError, TypeError, ArithmeticError, AttributeError, EOFError, RuntimeError),
     *(SyntaxError, TokenError, MemoryError, SystemError, struct.error),
 )
 DAMAGE: Errors = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, OSError, *VALUES)
-SAID = "\0"  # in a sentence: what a library says
+SAID = "\0"  # placeholder in a sentence for the words of a library
 TRUNCATED = "is truncated or damaged; copy it again"
-LOCAL = struct.Struct("<26xHH")  # what stands before an entry: the lengths of its name, and of more
+LOCAL = struct.Struct("<26xHH")  # header of an entry: the lengths of its name, and of extra data
 GZIP = b"\x1f\x8b"
 ZIP = b"PK\x03\x04"
-UNSUSPECTED, PACKING = 1 << 28, 400  # bytes, and bytes for each packed one: more is made to fill memory
+UNSUSPECTED, PACKING = 1 << 28, 400  # bytes, and bytes per packed byte: larger values are a bomb
 
 
 @contextmanager
 def naming_faults(sentence: str, errors: Errors = DAMAGE) -> Iterator[None]:
-    """Turn what libraries say of damaged data into a sentence, in which SAID stands for it."""
+    """Turn errors of libraries on damaged data into a sentence, in which SAID stands for their words."""
     try:
         yield
     except errors as error:
@@ -40,7 +40,7 @@ def naming_faults(sentence: str, errors: Errors = DAMAGE) -> Iterator[None]:
 
 
 def said(error: Exception) -> str:
-    """Return what an error says, to stand in a sentence."""
+    """Return the words of an error, for use in a sentence."""
     if isinstance(error, RecursionError):
         return "it is nested too deeply"
     text = " ".join(str(error).split()).partition("; use sys.")[0].rstrip(".")
@@ -48,14 +48,14 @@ def said(error: Exception) -> str:
 
 
 def refuse_bomb(name: str, size: int, packed: int) -> None:
-    """Raise an InputError for a file packed as only equal values can be.
+    """Raise an InputError for a file whose compression is only possible for equal values.
 
     Parameters
     ----------
     name
-        What it is.
+        Its name.
     size, packed
-        In bytes, before and after packing.
+        Bytes before and after compression.
     """
     if size > _most(packed):
         raise InputError(
@@ -69,12 +69,12 @@ def _most(packed: int) -> int:
 
 
 def opened_text(path: AnyPath) -> Any:
-    """Return a text file as a pyarrow.NativeFile, unpacked if it is gzip by its first bytes.
+    """Return a text file as a pyarrow.NativeFile, decompressed if its first bytes are gzip.
 
     Raises
     ------
     InputError
-        If it is truncated, or packed to fill memory.
+        If it is truncated, or a decompression bomb.
     """
     import pyarrow as pa
 
@@ -90,19 +90,19 @@ def opened_text(path: AnyPath) -> Any:
 
 
 def unpacked_bytes(path: AnyPath) -> bytes:
-    """Return what a file holds that is packed by gzip, or as the only one in a zip archive.
+    """Return the content of a gzip file, or of the only file in a zip archive.
 
     Raises
     ------
     InputError
-        If it is damaged, or packed to fill memory.
+        If it is damaged, or a decompression bomb.
     """
     with naming_faults(f"{path} {TRUNCATED}"):
         return bytes(opened_text(path).read())
 
 
 def _only_member(path: Path, name: str) -> bytes:
-    """Return the one file in a zip archive, besides what macOS puts there."""
+    """Return the only file in a zip archive, apart from the files of macOS."""
     with naming_faults(f"{name} {TRUNCATED}"), zipfile.ZipFile(path) as archive:
         members = [
             info for info in archive.infolist() if not (info.is_dir() or info.filename.startswith("__MACOSX"))
@@ -114,9 +114,9 @@ def _only_member(path: Path, name: str) -> bytes:
 
 
 def _refuse_gzip_bomb(path: Path, name: str) -> None:
-    """Raise an InputError for such a gzip file, by the size in its last four bytes (modulo 4 GB).
+    """Raise an InputError for a gzip bomb, by the size in its last four bytes (modulo 4 GB).
 
-    A truncated file may state any size: such a file is unpacked and counted.
+    A truncated file may state any size, so it is decompressed and counted.
     """
     packed = path.stat().st_size
     with path.open("rb") as file:
@@ -132,7 +132,7 @@ def _refuse_gzip_bomb(path: Path, name: str) -> None:
 
 
 def stored_content(archive: bytes | memoryview, entry: zipfile.ZipInfo) -> memoryview:
-    """Return what an archive in memory holds under an entry that is not packed, without a copy.
+    """Return the content of an uncompressed entry of an archive in memory, without a copy.
 
     Raises
     ------

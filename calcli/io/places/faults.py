@@ -1,4 +1,4 @@
-"""Data as pyarrow has them, and what it says of damaged ones, in a sentence that names the file."""
+"""Data of pyarrow, and its errors on damaged data, as a sentence that names the file."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ import pyarrow as pa
 from calcli.core.language.errors import InputError
 from calcli.io.messages import listed
 
-LEVELS = 20  # of objects in objects that are looked at; no scores are deeper
+LEVELS = 20  # nesting depth of objects in search of scores
 PLAIN: tuple[tuple[Callable[[Any], bool], Callable[[Any], Any]], ...] = (
     (pa.types.is_string_view, lambda kind: pa.large_string()),
     (pa.types.is_binary_view, lambda kind: pa.large_binary()),
-    (pa.types.is_null, lambda kind: pa.float64()),  # lists of nothing lose their values in a cast of Arrow's
+    (pa.types.is_null, lambda kind: pa.float64()),  # lists of null type lose their values in a cast by Arrow
     (pa.types.is_list, lambda kind: pa.list_(_without_views(kind.value_field))),
     (pa.types.is_large_list, lambda kind: pa.large_list(_without_views(kind.value_field))),
-)  # types that hold views, or are some, and those without
+)  # types that are or hold views, and the types without them
 
 
 @contextmanager
 def arrow_errors(name: str, kind: str) -> Iterator[None]:
-    """Turn what pyarrow says about a damaged file into an InputError."""
+    """Turn errors of pyarrow on a damaged file into an InputError."""
     try:
         yield
     except (pa.ArrowException, OSError, UnicodeError) as error:
@@ -47,7 +47,7 @@ def column_of(values: Sequence[Any]) -> Any:
 
 
 def by_keys(kind: Any, values: Iterable[Any], levels: int = LEVELS) -> Any:
-    """Return a type with fields in the order in which Python values name them: pyarrow 23 sorts them."""
+    """Return a type with fields in the order of the Python values, since pyarrow 23 sorts them."""
     if not levels:
         return kind
     if pa.types.is_struct(kind):
@@ -65,7 +65,7 @@ def by_keys(kind: Any, values: Iterable[Any], levels: int = LEVELS) -> Any:
 
 
 def sound(data: Any) -> Any:
-    """Return Arrow data after a look at all of it: damaged offsets, codes or text would crash later.
+    """Return Arrow data after a full validation: damaged offsets, codes or text would crash later.
 
     Views of text become text.
     """
@@ -79,9 +79,9 @@ def sound(data: Any) -> Any:
 
 
 def readable(schema: Any) -> Any:
-    """Return a schema after decoding its names: here damage is reported, later it is not.
+    """Return a schema after decoding its names: damage is reported here, not later.
 
-    It has text for views of text, which Arrow does not fully support.
+    Views of text become text, as Arrow does not fully support them.
     """
     return pa.schema(
         [_without_views(field) if _has_views(field) else field for field in schema], schema.metadata
@@ -120,7 +120,7 @@ def _inner(kind: Any) -> Iterable[Any]:
 
 
 def refuse_repeated_fields(schema: Any, name: str) -> None:
-    """Raise an InputError if a struct, also one within a list, has two fields of the same name."""
+    """Raise an InputError if a struct, even within a list, has two fields with the same name."""
     waiting = [(field.name, field.type) for field in schema if field.type.num_fields]
     for column, kind in waiting:
         inner = list(_inner(kind))

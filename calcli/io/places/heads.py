@@ -1,4 +1,4 @@
-"""Heads of .npy arrays, in files of their own and in archives; nothing is read that they do not promise."""
+"""Headers of .npy arrays, in files and in archives; no more is read than they state."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class ObjectsError(InputError):
 
 @dataclass(frozen=True)
 class Header:
-    """What the head of a .npy file says about the array, and where that begins."""
+    """The facts in the header of a .npy file, and the start of its data."""
 
     shape: tuple[int, ...]
     fortran_order: bool
@@ -43,7 +43,7 @@ class Header:
 
 
 def read_header(file: IO[bytes], name: str) -> Header:
-    """Read the head of a .npy file.
+    """Read the header of a .npy file.
 
     Raises
     ------
@@ -58,7 +58,7 @@ def read_header(file: IO[bytes], name: str) -> Header:
             raise ValueError(f"the version {version}")
         read = npy_format.read_array_header_1_0 if version == (1, 0) else npy_format.read_array_header_2_0
         shape, fortran_order, dtype = read(file)
-        if any(isinstance(size, bool) or size < 0 for size in shape):  # numpy takes truth for a number here
+        if any(isinstance(size, bool) or size < 0 for size in shape):  # numpy accepts booleans here
             raise ValueError(f"the shape {shape}")
     if dtype.hasobject:
         raise ObjectsError(
@@ -69,12 +69,12 @@ def read_header(file: IO[bytes], name: str) -> Header:
 
 
 def held_array(content: bytes | memoryview, name: str) -> Array:
-    """Return the array that the bytes of a .npy file hold; heads of numpy need no parser of Python.
+    """Return the array in the bytes of a .npy file; headers written by numpy need no Python parser.
 
     Raises
     ------
     InputError
-        If they are none, are fewer than the head promises, or need pickle.
+        If they are no such file, are fewer than the header states, or need pickle.
     """
     if plain := PLAIN.match(content):
         shape = tuple(map(int, plain["shape"].replace(b",", b" ").split()))
@@ -102,7 +102,7 @@ def native(values: Array) -> Array:
     Raises
     ------
     ValueError
-        If text has numbers that stand for no letter.
+        If text has invalid code points.
     """
     array = values.astype(values.dtype.newbyteorder("="), copy=False)
     if array.dtype.kind == "U" and array.size:

@@ -23,14 +23,14 @@ IS_FOLDER = "{} is a folder; expected the name of a file"
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 RESERVE = 4_000_000  # bytes
 FILE_ENDINGS = (".png", ".svg", ".pdf", ".html", ".json", ".md", ".txt", ".csv")
-AS_FOLDER = " as a folder", "choose another with -o"  # what cannot be written, and what to do about it
+AS_FOLDER = " as a folder", "choose another with -o"  # places that cannot be written to, and remedies
 
 
 @dataclass
 class _Waiting:
-    """Outputs that are complete and not in their places: how to put them there, and how to remove them.
+    """Complete outputs that are not in place yet: how to move them there, and how to remove them.
 
-    Folders are listed to remove them, which takes memory: there is a reserve for the case that it runs out.
+    Removing folders lists them, which takes memory; a reserve is kept in case it runs out.
     """
 
     sent: list[Callable[[], object]] = field(default_factory=list)
@@ -46,7 +46,7 @@ _waiting: ContextVar[_Waiting | None] = ContextVar("waiting", default=None)
 def together() -> Iterator[_Waiting]:
     """Make all files and folders written in the block appear when it ends, or none.
 
-    What goes elsewhere, or to a device or a pipe, goes first, as that is what may fail; what was sent by then
+    Outputs to URLs, devices or pipes go first, as these may fail; anything sent by then
     stays there.
     """
     if (larger := _waiting.get()) is not None:
@@ -74,16 +74,16 @@ def _kept_by(waiting: _Waiting | None) -> Iterator[None]:
 
 
 def refuse_folders(*paths: str | None) -> None:
-    """Raise an InputError for a file that is a folder, before anything is written elsewhere."""
+    """Raise an InputError for an output that is a folder, before anything is written."""
     for path in paths:
         if path is not None and not isinstance(where := path_of(path), Remote) and where.is_dir():
             raise InputError(IS_FOLDER.format(path))
 
 
 def refuse_nowhere(*paths: str | None, new_folder: str | None = None) -> None:
-    """Raise an InputError for a file in a folder that is not there, before anything is written elsewhere.
+    """Raise an InputError for an output in a missing folder, before anything is written.
 
-    A folder that will be `new_folder` is taken to be there.
+    A folder that will be `new_folder` counts as existing.
     """
     for path in paths:
         if path is None or isinstance(where := path_of(path), Remote) or where.parent.exists():
@@ -94,10 +94,10 @@ def refuse_nowhere(*paths: str | None, new_folder: str | None = None) -> None:
 
 @contextmanager
 def atomic_path(path: str | Path | Remote) -> Iterator[Path]:
-    """Give a temporary name to write to: it becomes `path` at the end, or vanishes if the block fails.
+    """Yield a temporary path: it becomes `path` at the end, or is removed if the block fails.
 
-    It has the same ending, for writers that go by that. Links are followed; a file that is replaced keeps its
-    mode and, where that is allowed, its owner; a device or a pipe is sent what was written. A URL gets it
+    It has the same ending, for writers that depend on it. Links are followed; a replaced file keeps its
+    mode and, if allowed, its owner; a device or a pipe receives the content. A URL receives it
     when it is complete.
 
     Raises
@@ -117,7 +117,7 @@ def atomic_path(path: str | Path | Remote) -> Iterator[Path]:
         with _naming_faults(path):
             target, status = _followed(path)
             sent = status is not None and (not stat.S_ISREG(status.st_mode) or not target.exists())
-            # a folder of devices is no place for a temporary file
+            # a folder of devices is unsuitable for a temporary file
             folder = Path(tempfile.gettempdir()) if sent else target.parent
             temporary = folder / f".{path.stem}-{token_hex(4)}{path.suffix}"
             waiting.left.callback(_surely, temporary.unlink)  # before it is there: a signal may come
@@ -159,7 +159,7 @@ def _naming_full_disks(path: str | Path) -> Iterator[None]:
 
 
 def _followed(path: str | Path) -> tuple[Path, os.stat_result | None]:
-    """Return where links lead, and the status of the target."""
+    """Return the target of links, and its status."""
     target = Path(os.path.realpath(path))
     try:
         status = os.stat(path)
@@ -184,7 +184,7 @@ def _stream_into(file: os.stat_result) -> str | None:
 
 def _send(temporary: Path, path: str | Path) -> None:
     with (
-        suppress(BrokenPipeError),  # a reader that has seen enough
+        suppress(BrokenPipeError),  # a reader that stopped reading
         temporary.open("rb") as written,
         open(os.open(path, os.O_WRONLY), "wb") as sink,
     ):
@@ -192,7 +192,7 @@ def _send(temporary: Path, path: str | Path) -> None:
 
 
 def _allow_as(replaced: os.stat_result | None, temporary: Path) -> None:
-    """Give a file the owner and mode of the one it replaces, or of a new file."""
+    """Give a file the owner and mode of the file it replaces, or of a new file."""
     if replaced is None:
         os.umask(mask := os.umask(0))
         temporary.chmod(0o666 & ~mask)
@@ -206,10 +206,10 @@ def _allow_as(replaced: os.stat_result | None, temporary: Path) -> None:
 
 @contextmanager
 def filled_folder(path: str | Path) -> Iterator[Path]:
-    """Give a temporary folder to fill; its files move to `path` when the block ends.
+    """Yield a temporary folder to fill; its files move to `path` when the block ends.
 
-    They vanish if the block is left otherwise. Files of the same names are replaced as `atomic_path` does,
-    others stay.
+    They are removed if the block fails. Files of the same names are replaced as by `atomic_path`, and
+    other files stay.
 
     Raises
     ------
@@ -260,7 +260,7 @@ def _make(folder: Path, exit_stack: ExitStack) -> None:
 
 
 def _surely(tidy: Callable[[], object]) -> None:
-    """Tidy up; once more, if a signal came meanwhile. What is in its place by now, or whole, stays."""
+    """Clean up, and again if a signal came meanwhile. Outputs already in place stay."""
     with suppress(OSError):
         try:
             tidy()

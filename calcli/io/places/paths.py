@@ -1,4 +1,4 @@
-"""Paths of files, and of files elsewhere: fsspec is loaded when a URL is given, and logins are not shown."""
+"""Local and remote paths: fsspec is loaded for a URL, and logins are not shown."""
 
 from __future__ import annotations
 
@@ -19,34 +19,34 @@ from calcli.core.language.errors import CalcliError, InputError, UsageError
 if TYPE_CHECKING:
     from tempfile import TemporaryDirectory
 
-UNREADABLE = re.compile("[\ud800-\udfff]")  # what Python makes of bytes that are not UTF-8
+UNREADABLE = re.compile("[\ud800-\udfff]")  # Python's stand-ins for bytes that are not UTF-8
 URL = re.compile(r"([a-z][a-z0-9+.-]+(?:::[a-z][a-z0-9+.-]+)*)://(?:([^/@\s]*)@)?([^\s?]*)(\?\S*)?", re.I)
 NAMED = re.compile(r"([^/=\s]+)=(.+)")
 WEB = ("http", "https")
-_secrets: dict[str, tuple[str, str]] = {}  # login and query of URLs, by what is shown of them
+_secrets: dict[str, tuple[str, str]] = {}  # login and query of URLs, by their shown form
 READ_ONLY = (*WEB, "github", "zip", "tar", "reference", "data")
-BUFFER_BYTES = 1 << 22  # asked for at once where a file is read from end to end
+BUFFER_BYTES = 1 << 22  # bytes requested at once if a file is read from end to end
 SMALLEST_BYTES = 1 << 16  # smaller files may be fetched whole
-TIMEOUT = 10  # seconds until a server that does not answer is given up
+TIMEOUT = 10  # seconds until a server without an answer times out
 OPTIONS: dict[str, dict[str, Any]] = {  # of what connects
     "s3": {"config_kwargs": {"connect_timeout": TIMEOUT, "retries": {"max_attempts": 1}}},
 }
 
 
 def is_url(path: object) -> bool:
-    """Tell whether a path is the URL of something that is not a local file."""
+    """Return whether a path is the URL of a remote file."""
     return isinstance(path, Remote) or (isinstance(path, str) and "://" in path and bool(URL.match(path)))
 
 
 def path_of(path: str | Path | Remote) -> AnyPath:
-    """Return what a path leads to: a local file or folder, or one elsewhere.
+    """Return a local or remote file or folder from its path.
 
     Raises
     ------
     UsageError
         If it is empty.
     InputError
-        If its name is not text in UTF-8, which reports are written in.
+        If its name is not UTF-8, the encoding of reports.
     """
     if isinstance(path, Remote):
         return path
@@ -65,25 +65,25 @@ def path_of(path: str | Path | Remote) -> AnyPath:
 
 
 def on_disk(path: AnyPath) -> Path:
-    """Return a local file, or the copy of one elsewhere, for readers of all of it."""
+    """Return a local file, or a local copy of a remote file, for readers of whole files."""
     return _downloads.copy_of(path) if isinstance(path, Remote) else path
 
 
 def name_and_path(text: str) -> tuple[str, str]:
-    """Split `rf=preds.csv` into the name of a system and its path; of a plain path the name is empty."""
+    """Split `rf=preds.csv` into the name of a system and its path; a plain path has an empty name."""
     match = NAMED.fullmatch(text)
     return (match[1], match[2]) if match and not (os.path.exists(text) or glob(text)) else ("", text)
 
 
 def parts_of_pattern(path: str) -> list[str]:
-    """Return what a pattern such as `s3://lake/part-*.parquet` stands for, or the path itself.
+    """Return the matches of a pattern such as `s3://lake/part-*.parquet`, or the path itself.
 
-    The files of a named pattern, such as `rf=seed*.npz`, have its name each.
+    Each file of a named pattern, such as `rf=seed*.npz`, gets its name.
 
     Raises
     ------
     InputError
-        If there is nothing at such a URL.
+        If nothing matches the URL.
     """
     if not re.search(r"[*?\[]", path):
         return [path]
@@ -98,14 +98,14 @@ def parts_of_pattern(path: str) -> list[str]:
 
 @dataclass(frozen=True, order=True)
 class Remote:
-    """A file or folder elsewhere, with the used part of `pathlib.Path`.
+    """A remote file or folder, with the used part of `pathlib.Path`.
 
     Attributes
     ----------
     url
-        Its URL as it may be shown.
+        Its URL without secrets.
     known
-        What a listing of its folder said about it.
+        Its entry in a listing of its folder.
     """
 
     url: str
@@ -116,7 +116,7 @@ class Remote:
 
     @property
     def scheme(self) -> str:
-        """How it is reached."""
+        """Its protocol."""
         return self.url.partition("://")[0].rpartition("::")[2].lower()
 
     @property
@@ -126,12 +126,12 @@ class Remote:
 
     @property
     def stem(self) -> str:
-        """The name without its ending."""
+        """The name without its last ending."""
         return self._pure.stem
 
     @property
     def suffix(self) -> str:
-        """The ending of the name."""
+        """The last ending of the name."""
         return self._pure.suffix
 
     @property
@@ -141,7 +141,7 @@ class Remote:
 
     @property
     def parent(self) -> Remote:
-        """The folder that it is in."""
+        """The folder that holds it."""
         return Remote(self.url.rstrip("/").rpartition("/")[0])
 
     @property
@@ -152,38 +152,38 @@ class Remote:
         return Remote(f"{self.url.rstrip('/')}/{name}")
 
     def with_name(self, name: str) -> Remote:
-        """Return the place with this name in the same folder."""
+        """Return the path with this name in the same folder."""
         return self.parent / name
 
     def with_suffix(self, suffix: str) -> Remote:
-        """Return the same place with another ending."""
+        """Return the same path with another ending."""
         return self.parent / self._pure.with_suffix(suffix).name
 
     def relative_to(self, parent: object) -> PurePosixPath:
-        """Return the way from a folder."""
+        """Return the path relative to a folder."""
         return PurePosixPath(self.url.removeprefix(str(parent)).lstrip("/"))
 
     def exists(self) -> bool:
-        """Tell whether there is such a thing."""
+        """Return whether it exists."""
         return self.is_file() or self.is_dir()
 
     def is_file(self) -> bool:
-        """Tell whether it is a file."""
+        """Return whether it is a file."""
         return self._info is not None and self._info["type"] == "file"
 
     def is_dir(self) -> bool:
-        """Tell whether it is a folder; on the web a URL that ends in `/`."""
+        """Return whether it is a folder; on the web a URL that ends in `/`."""
         if self.scheme in WEB:
             return self.url.endswith("/")
         return self._info is not None and self._info["type"] == "directory"
 
     def stat(self) -> Remote:
-        """Return what knows its size."""
+        """Return an object with its size."""
         return self
 
     @property
     def st_size(self) -> int:
-        """Number of bytes; 1 where the server does not tell."""
+        """Number of bytes; 1 if the server does not tell."""
         size = (self._info or {}).get("size")
         return 1 if size is None else int(size)
 
@@ -200,12 +200,12 @@ class Remote:
                 yield Remote(f"{self / name.rpartition('/')[2]}{folder}", entry)
 
     def glob(self) -> list[Remote]:
-        """Return what the URL stands for as a pattern.
+        """Return the matches of the URL as a pattern.
 
         Raises
         ------
         InputError
-            If there is nothing.
+            If nothing matches.
         """
         with self._naming_faults():
             system, path = self._system
@@ -216,7 +216,7 @@ class Remote:
         return [Remote("".join(chain[:2]) + system.unstrip_protocol(name)) for name in names]
 
     def open(self, mode: str = "rb", buffering: int = BUFFER_BYTES) -> io.BufferedReader:
-        """Open the file; without a buffer only the requested bytes are read."""
+        """Open the file; without a buffer only requested bytes are read."""
         assert mode == "rb"
         with self._naming_faults():
             system, path = self._system
@@ -227,12 +227,12 @@ class Remote:
         return io.BufferedReader(raw, buffering) if buffering else raw  # type: ignore[return-value]
 
     def read_bytes(self) -> bytes:
-        """Return all that is in the file."""
+        """Return the whole content."""
         with self.open() as file:
             return file.read()
 
     def require_writable(self) -> None:
-        """Raise an InputError if nothing can be written there."""
+        """Raise an InputError if it is not writable."""
         if self.scheme in READ_ONLY or "::" in self.url:
             way = "a chain of URLs" if "::" in self.url else f"{self.scheme}://"
             raise InputError(f"{self.url} cannot be written, {way} is for reading; choose another place")
@@ -240,20 +240,20 @@ class Remote:
             assert self._system
 
     def upload(self, file: Path) -> None:
-        """Put a local file there."""
+        """Upload a local file."""
         with self._naming_faults("written"):
             system, path = self._system
             system.put_file(str(file), path)
 
     def download(self, file: Path) -> None:
-        """Copy it to a local file."""
+        """Download it to a local file."""
         with self._naming_faults():
             system, path = self._system
             system.get_file(path, str(file))
 
     @cached_property
     def _info(self) -> Mapping[str, Any] | None:
-        if self.known is not None and self.scheme not in WEB:  # whose listings tell little
+        if self.known is not None and self.scheme not in WEB:  # listings with few details
             return self.known
         with self._naming_faults():
             system, path = self._system
@@ -266,7 +266,7 @@ class Remote:
 
     @cached_property
     def _system(self) -> tuple[Any, str]:
-        """The file system and the path in it."""
+        """The file system, and the path in it."""
         try:
             from fsspec.core import url_to_fs
         except ImportError:
@@ -286,7 +286,7 @@ class Remote:
 
     @contextmanager
     def _naming_faults(self, action: str = "read") -> Iterator[None]:
-        """Report a fault in words of our own: the words of libraries may hold keys."""
+        """Report a fault without the words of libraries, which may hold keys."""
         try:
             yield
         except CalcliError:
@@ -309,7 +309,7 @@ class Remote:
             raise InputError(f"{self.url} cannot be {action}: {type(cause).__name__}{number}") from None
 
     def _is_missing(self, fault: Exception) -> bool:
-        """Tell whether the file does not exist; on the web a silent server looks the same."""
+        """Return whether the file is missing; on the web a silent server looks the same."""
         if not isinstance(fault, FileNotFoundError):
             return False
         cause = _innermost(fault)
@@ -326,7 +326,7 @@ def _innermost(fault: BaseException) -> BaseException:
 
 
 class _Told(io.RawIOBase):
-    """An open file that reports faults as its place does."""
+    """An open file that reports faults like its path."""
 
     def __init__(self, file: Any, owner: Remote) -> None:
         self._file, self._owner = file, owner
@@ -360,7 +360,7 @@ class _Told(io.RawIOBase):
 
 
 class _Downloads:
-    """Copies of files; they go when the program ends."""
+    """Copies of files, removed when the program ends."""
 
     def __init__(self) -> None:
         self._folder: TemporaryDirectory[str] | None = None
@@ -368,25 +368,25 @@ class _Downloads:
         self._parted: set[str] = set()
 
     def gives_parts(self, remote: Remote, file: Any) -> bool:
-        """Tell whether parts of an open file can be asked for."""
+        """Return whether parts of an open file can be requested."""
         if remote.url in self._parted:
             return True
         if remote.url in self._paths or not file.seekable():
             return False
         try:
-            file.seek(1)  # the first byte is there in any case
+            file.seek(1)  # the first byte always exists
             file.read(1)
-        except ValueError:  # it would have been sent whole
+        except ValueError:  # the whole file would be sent
             return False
         file.seek(0)
         self._parted.add(remote.url)
         return True
 
     def copy_of(self, remote: Remote) -> Path:
-        """Return the copy of a file."""
+        """Return a local copy of a file."""
         if remote.url not in self._paths:
             if self._folder is None:
-                from tempfile import TemporaryDirectory  # which takes longer than a start should
+                from tempfile import TemporaryDirectory  # slow to import
 
                 self._folder = TemporaryDirectory(prefix="calcli-")
             path = Path(self._folder.name) / f"{len(self._paths)}{''.join(remote.suffixes)}"
@@ -399,14 +399,14 @@ _downloads = _Downloads()
 
 
 def without_secrets(text: str) -> str:
-    """Return a text with URLs in it as they may be shown, without logins and what stands behind `?`.
+    """Return a text with its URLs stripped of logins and queries.
 
-    These are kept for the connection.
+    They are kept for the connection.
 
     Raises
     ------
     UsageError
-        If two URLs differ only in them.
+        If two URLs differ only in these.
     """
     return URL.sub(_shown, text) if "://" in text else text
 
@@ -417,7 +417,7 @@ def kept() -> dict[str, tuple[str, str]]:
 
 
 def recall(secrets: Mapping[str, tuple[str, str]]) -> None:
-    """Keep what `secrets` returned in another process."""
+    """Store the result of `secrets` from another process."""
     _secrets.update(secrets)
 
 

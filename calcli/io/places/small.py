@@ -1,4 +1,4 @@
-"""Small files: something for every class in CSV, JSON or TOML, a policy, a report."""
+"""Small files: values by class in CSV, JSON or TOML, a policy, a report."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from calcli.io.places.archives import SAID, naming_faults
 from calcli.io.places.paths import AnyPath, path_of
 
 KEY = r"""(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')"""
-LONG_KEY = re.compile(rf"(?<![\w.'\"-]){KEY}(?:[ \t]*+\.[ \t]*+{KEY}){{100}}")  # every dot is a table
+LONG_KEY = re.compile(rf"(?<![\w.'\"-]){KEY}(?:[ \t]*+\.[ \t]*+{KEY}){{100}}")  # each dot is a table
 ENDINGS = (".csv", ".json", ".toml")
-MOST_BYTES = 1 << 26  # of what is read whole
+MOST_BYTES = 1 << 26  # bytes of files that are read as a whole
 
 
 @contextmanager
 def opened(path: str | Path, mend: str = "") -> Iterator[tuple[BinaryIO, str]]:
-    """Give an open file, or standard input if the path is `-`, and what to call it.
+    """Yield an open file, or standard input if the path is `-`, and its name.
 
     Raises
     ------
     InputError
-        If there is no such file; what to do about it is to be said behind.
+        If there is no such file; the caller adds a remedy.
     """
     if str(path) == "-":
         yield _limited(sys.stdin.buffer, "standard input"), "standard input"
@@ -43,7 +43,7 @@ def opened(path: str | Path, mend: str = "") -> Iterator[tuple[BinaryIO, str]]:
 
 
 def _limited(file: BinaryIO, name: str) -> BinaryIO:
-    """Return what a file holds, which may be a device that never ends."""
+    """Return the content of a file, with a limit for devices that never end."""
     content = file.read(MOST_BYTES + 1)
     if len(content) > MOST_BYTES:
         raise InputError(f"{name} has more than {MOST_BYTES / 1e6:.0f} MB; expected a small file")
@@ -51,21 +51,21 @@ def _limited(file: BinaryIO, name: str) -> BinaryIO:
 
 
 def is_small_file(text: str) -> bool:
-    """Tell whether a text names such a file, by its ending."""
+    """Return whether a text names such a file, by its ending."""
     return Path(text).suffix.lower() in ENDINGS
 
 
 def by_class(path: AnyPath, expected: str, head: str) -> dict[str, Any]:
-    """Return what a file says of each class; CSV has two columns.
+    """Return the value of each class in a file; CSV has two columns.
 
     Parameters
     ----------
     path
         The file.
     expected
-        What it should hold, for messages.
+        The expected content, for messages.
     head
-        The second word of a line of headings, which is passed over.
+        The second word of a line of headings, which is skipped.
 
     Raises
     ------
@@ -91,7 +91,7 @@ def lines_of(path: AnyPath, expected: str) -> list[list[str]]:
     Raises
     ------
     InputError
-        If there are none.
+        If there are no lines.
     """
     with path.open("rb") as stored, io.TextIOWrapper(stored, "utf-8-sig", newline="") as file:
         try:
@@ -104,12 +104,12 @@ def lines_of(path: AnyPath, expected: str) -> list[list[str]]:
 
 
 def parsed_toml(file: BinaryIO) -> dict[str, Any]:
-    """Return the table that an open TOML file holds.
+    """Return the table in an open TOML file.
 
     Raises
     ------
     ValueError, RecursionError
-        If it is not TOML in UTF-8, or nested beyond what Python can follow.
+        If it is not TOML in UTF-8, or nested too deeply.
     """
     text = file.read().decode()
     if match := LONG_KEY.search(text):
@@ -120,12 +120,12 @@ def parsed_toml(file: BinaryIO) -> dict[str, Any]:
 
 
 def tree(path: AnyPath) -> dict[str, Any]:
-    """Return the object that a JSON or TOML file holds.
+    """Return the object in a JSON or TOML file.
 
     Raises
     ------
     InputError
-        If it is damaged, or holds something else.
+        If it is damaged, or holds another type.
     """
     fault = f"{path} is not valid {path.suffix[1:].upper()}: {SAID}"
     with naming_faults(fault, (ValueError, RecursionError)), path.open("rb") as file:

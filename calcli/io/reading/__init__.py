@@ -1,4 +1,4 @@
-"""Reading what is in files: which columns or arrays are what."""
+"""Finding the roles of columns or arrays in files."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from calcli.io.tables.source import Contents, Source
 def find(
     parts: Sequence[Contents], options: ReadOptions, *, labelled: bool = True, classes: Sequence[str] = ()
 ) -> Source:
-    """Put files one after the other and find out what their columns or arrays are; rows are read later.
+    """Join files and find the roles of their columns or arrays; rows are read later.
 
     Parameters
     ----------
     parts
-        What is in the files: tables, or arrays.
+        The contents of the files: tables, or arrays.
     options
-        What they do not say themselves.
+        Options of reading.
     labelled
-        Whether there must be labels; if not, they are a column like the others.
+        Whether labels are required; if not, they are a column like others.
     classes
-        Names of the classes, where a calibrator knows them.
+        Names of the classes, if a calibrator knows them.
 
     Raises
     ------
     InputError
-        If scores or labels are missing, ambiguous or not numbers, or the files do not go together.
+        If scores or labels are missing, ambiguous or not numbers, or the files do not fit together.
     UsageError
-        If an option names what is not there.
+        If an option names a missing column or array.
     """
     arrays = [part for part in parts if isinstance(part, Archive)]
     if arrays:

@@ -1,4 +1,4 @@
-"""What stands beside scores in a file, as it is written again beside new ones."""
+"""The other columns of a file, as they are written again beside new scores."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from calcli.io.tables.text import has_codes
 
 
 def columns_of(source: Source) -> tuple[str, ...]:
-    """Return the columns of the scores alone, without those of ranks, or their array."""
+    """Return the columns of only the scores, without ranks, or their array."""
     if isinstance(source.table, ArrayTable):
         return (source.table.array,)
     scores: Any = source.scores
@@ -27,16 +27,16 @@ def columns_of(source: Source) -> tuple[str, ...]:
 
 
 def as_written(source: Source, labels: Sequence[str | None], *, as_text: bool) -> Source:
-    """Return the same with other columns as they are written, if they came from text.
+    """Return the source with other columns as written, if they came from text.
 
     Parameters
     ----------
     source
-        The scores, and what is beside them.
+        The scores and the other columns.
     labels
         Columns that are looked up by value.
     as_text
-        Whether all of them stay text; if not, those without values and codes, as 0012, alone.
+        Whether all of them stay text; if not, only codes such as 0012 and columns without values.
     """
     table, scores = source.table, source.scores
     if not isinstance(scores, TableScores) or table.text is None:
@@ -51,7 +51,7 @@ def as_written(source: Source, labels: Sequence[str | None], *, as_text: bool) -
 
 
 def are_plain(source: Source) -> bool:
-    """Tell whether the scores are stored as they are seen, so that new ones may stand in their place."""
+    """Return whether the scores are stored in plain columns, which new scores can replace."""
     packed = isinstance(source.table, Table) and any(
         column in source.table.packed for column in columns_of(source)
     )
@@ -59,7 +59,7 @@ def are_plain(source: Source) -> bool:
 
 
 def in_place(source: Source, names: Sequence[str]) -> Any:
-    """Return the pyarrow.Schema of columns to be kept and those of scores, in the order of the table."""
+    """Return the pyarrow.Schema of kept columns and of scores, in the order of the table."""
     score_columns = {*columns_of(source)}
     fields = [
         column.with_type(_of_numbers(column.type)) if column.name in score_columns else column
@@ -70,7 +70,7 @@ def in_place(source: Source, names: Sequence[str]) -> Any:
 
 
 def _of_numbers(kind: Any) -> Any:
-    """Return the type that new scores have in place of stored ones: floats stay what they are."""
+    """Return the type of new scores in place of stored ones: float types stay the same."""
     nested = pa.types.is_nested(kind)
     if (kind.value_type if nested else kind) in (pa.float32(), pa.float64()):
         return kind
@@ -80,7 +80,7 @@ def _of_numbers(kind: Any) -> Any:
 
 
 def beside(source: Source) -> tuple[Any, int]:
-    """Return the pyarrow.Schema of the other columns, and how many of them stand before the scores."""
+    """Return the pyarrow.Schema of the other columns, and their number before the scores."""
     names, scores = [*source.columns], source.scores
     if not isinstance(scores, TableScores):
         return pa.schema({name: pa.array(source.columns[name][:0]).type for name in names}), 0

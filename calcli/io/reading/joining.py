@@ -1,4 +1,4 @@
-"""Labels in a second table, whose rows are those of the scores that have the same key."""
+"""Labels in a second table, joined to the scores by a key."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from calcli.io.tables.table import Table, beside, holds_of, kept
 from calcli.io.tables.values import distinct_texts, one_true
 from calcli.io.words import is_called, may_be_label
 
-TRUTH = "truth"  # the column of what is true, made of those of each class
-INDEX = re.compile(r"__index_level_\d+__|Unnamed: 0|")  # that pandas writes unasked
+TRUTH = "truth"  # the label column made from one column per class
+INDEX = re.compile(r"__index_level_\d+__|Unnamed: 0|")  # index columns that pandas writes
 
 
 def with_labels(table: Table, path: AnyPath, options: ReadOptions) -> tuple[Table, ReadOptions, str]:
-    """Return scores beside the labels of another table, how these are read, and which rows they are.
+    """Return scores with the labels of another table, notes on the reading, and the matched rows.
 
     Raises
     ------
     InputError
-        If rows have no counterpart, or several, and are not to be left out.
+        If rows have no match, or several, and must not be left out.
     UsageError
-        If a column is not there, or no key is given.
+        If a column is missing, or no key is given.
     """
     form, key = known_format(path), options.key
     if form.of_arrays:
@@ -75,14 +75,14 @@ def with_labels(table: Table, path: AnyPath, options: ReadOptions) -> tuple[Tabl
     alone = [column for column in table.columns if column != key]
     single = len(alone) == 1 and holds_of(table.schema.field(alone[0]).type) != "text"
     if single and not (options.judge or options.confidence):
-        options = replace(options, scores=options.scores or alone[0])  # whatever it is called
+        options = replace(options, scores=options.scores or alone[0])  # under any name
     return joined, replace(options, labels=None, label_column=called), note
 
 
 def _left_out(
     names: tuple[str, str], keys: Array, label_keys: Array, there: NDArray[np.bool_], options: ReadOptions
 ) -> str:
-    """Return how many rows have no label; raise an InputError unless they are to be left out."""
+    """Return the number of rows without a label; raise an InputError unless they may be left out."""
     count, row = f"{np.count_nonzero(~there):,} of {len(keys):,} rows", int(np.argmin(there))
     if not options.allow_unmatched:
         how = "is there more than once" if keys[row] in label_keys else f"is not in {names[1]}"
@@ -95,9 +95,9 @@ def _left_out(
 
 
 def _label(table: Table, truth: Table, name: str, options: ReadOptions) -> tuple[str, Table]:
-    """Return the column of labels: that which is named, or is called so, or the only one; and its table.
+    """Return the column of labels, and its table: a given column, one with a label's name, or the only one.
 
-    It may be made of columns that are 1 where each class is true, and are called as those of its scores.
+    It may be made from columns that are 1 where their class is true, named like the scores.
     """
     columns = [column for column in truth.columns if column != options.key and not INDEX.fullmatch(column)]
     if options.label_column is not None:
@@ -119,7 +119,7 @@ def _label(table: Table, truth: Table, name: str, options: ReadOptions) -> tuple
 
 
 def _partners(keys: Array, label_keys: Array) -> NDArray[np.intp]:
-    """Return (N,) the place among other keys of the one that each key has there; -1 if it is not alone."""
+    """Return the (N,) position of each key among other keys; -1 if it is missing or repeated."""
     values, where, counts = np.unique(label_keys, return_index=True, return_counts=True)
     _, codes, times = np.unique(keys, return_inverse=True, return_counts=True)
     at = np.minimum(np.searchsorted(values, keys), len(values) - 1)

@@ -1,4 +1,4 @@
-"""Rows of a table or of arrays, spread over all of them, to be looked at."""
+"""A sample of rows of a table or of arrays, spread over all rows."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MANY = 1 << 18  # rows, of which only the first ones are looked at
 
 
 def all_rows(table: Table, options: ReadOptions, names: Collection[str]) -> Head | None:
-    """Return some columns of a table in all rows; None if these are very many, or not counted."""
+    """Return some columns of a table in all rows; None if there are very many rows, or an unknown number."""
     total = table.rows
     return head_of_table(table, options, names, total) if 0 < total <= MANY else None
 
@@ -31,7 +31,7 @@ def all_rows(table: Table, options: ReadOptions, names: Collection[str]) -> Head
 def head_of_table(
     table: Table, options: ReadOptions, names: Collection[str] | None = None, most_rows: int = ROWS
 ) -> Head:
-    """Return some rows of a table, as it is seen, or of some of its columns."""
+    """Return some rows of a table, or of some of its columns."""
     fields = [field for field in table.schema if names is None or field.name in names]
     fields = [field for field in fields if field.name != options.weights or may_be_label(field.name)]
     fields = [field for field in fields if holds_of(field.type) != "other"]
@@ -81,13 +81,13 @@ def _numbers_within(kind: Any, path: str) -> Iterator[str]:
 
 
 def _is_other(kind: Any) -> bool:
-    """Tell whether a column holds neither scores nor labels, as lists of lists."""
+    """Return whether a column can hold neither scores nor labels, such as lists of lists."""
     content = holds_of(kind)
     return content == "other" or (content == "list" and holds_of(kind.value_type) in ("list", "other"))
 
 
 def _fields(packed: Iterable[Unpacked]) -> dict[str, tuple[str, ...]]:
-    """Return the fields of objects, each of which is a column."""
+    """Return the fields of objects, as one column each."""
     fields = {}
     for owner, columns in ((it.owner, it.made) for it in packed if it.owner):
         names = [member.name for member in columns if member.name.startswith(f"{owner}.")]
@@ -96,7 +96,7 @@ def _fields(packed: Iterable[Unpacked]) -> dict[str, tuple[str, ...]]:
 
 
 def _spread(table: Table, names: Sequence[str], rows: int, limit: int | None) -> list[Any]:
-    """Return pyarrow.RecordBatches of rows spread over a table, of a very long one over its first ones."""
+    """Return pyarrow.RecordBatches of rows spread over a table, or over the first rows of a very long one."""
     total = table.rows
     has_size = 0 < total <= MANY
     batches, at = [], 0
@@ -131,7 +131,7 @@ def looked_at(column: Any) -> Array:
 
 
 def list_values(column: Any) -> Array | None:
-    """Return (n, K) values of lists, what shorter ones lack as 0 or -inf; None if there are none."""
+    """Return (n, K) values of lists, shorter lists filled up with 0 or -inf; None without lists."""
     kind = holds_of(column.type.value_type)
     if kind not in ("float", "integer", "text") or not len(column):
         return None

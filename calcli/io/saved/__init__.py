@@ -1,1 +1,1 @@
-"""What calcli keeps: calibrators, states, policies and the settings in them."""
+"""Saved files: calibrators, states, policies and their settings."""

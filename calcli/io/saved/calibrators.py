@@ -1,6 +1,6 @@
 """Calibrator files: versioned JSON, or .npz by its ending; never a pickle.
 
-Scalars and small arrays are numbers that can be read; an array of more than `READABLE` numbers is the base64
+Scalars and small arrays are readable numbers; an array of more than `READABLE` numbers is the base64
 of its little-endian bytes, with their checksum. In .npz each parameter is an array, and the rest is JSON in
 one more array.
 """
@@ -38,7 +38,7 @@ HEADER = "calibrator"  # the array of an .npz file that holds the JSON
 READABLE = 256
 ENDINGS = ("", ".json", ".npz")  # devices and pipes have none
 PROBES = 50
-ROUNDING = 1e-6  # by which the sum of the priors may miss 1
+ROUNDING = 1e-6  # tolerance for the sum of the priors
 
 
 class MethodObject(TypedDict):
@@ -58,7 +58,7 @@ class ArrayObject(TypedDict):
 
 
 class CalibratorHead(MethodObject):
-    """What a file says of a calibrator beside its parameters."""
+    """The facts about a calibrator in its file, besides parameters."""
 
     schema: Literal["calcli.calibrator/1"]
     calcli: str
@@ -75,7 +75,7 @@ class CalibratorFile(CalibratorHead):
 
 
 def refuse_ending(path: str | Path) -> None:
-    """Raise a UsageError for the name of a file with another ending than a calibrator has."""
+    """Raise a UsageError for a file name without an ending of calibrators."""
     ending = Path(path).suffix.lower()
     if ending not in ENDINGS:
         raise UsageError(f"{path}: a calibrator is written as JSON or .npz, not {ending}; end the name so")
@@ -89,7 +89,7 @@ def save_calibrator(record: CalibratorRecord, path: str | Path) -> None:
     InputError
         If it cannot be written there.
     UsageError
-        If its name ends otherwise.
+        If its name has another ending.
     """
     refuse_ending(path)
     parameters = record.calibrator.parameters
@@ -109,7 +109,7 @@ def calibrator_text(record: CalibratorRecord) -> str:
 
 
 def fingerprint(record: CalibratorRecord) -> str:
-    """Return what tells a calibrator from others, 16 hexadecimal digits."""
+    """Return an identifier of a calibrator, 16 hexadecimal digits."""
     return hashlib.sha256(calibrator_text(record).encode()).hexdigest()[:16]
 
 
@@ -119,7 +119,7 @@ def load_calibrator(path: str | Path) -> CalibratorRecord:
     Raises
     ------
     InputError
-        If there is none, it is of an unknown version, or damaged.
+        If it is missing, of an unknown version, or damaged.
     """
     file = path_of(path)
     if not file.is_file():
@@ -155,7 +155,7 @@ def _document(record: CalibratorRecord) -> CalibratorHead:
 
 def _method(calibrator: Calibrator) -> MethodObject:
     settings = calibrator.get_params()
-    del settings["scores_are"]  # that of the fit is told by what it was fitted on
+    del settings["scores_are"]  # the kind of the fit follows from the rows of the fit
     if "calibrator" in settings:
         settings["calibrator"] = _method(settings["calibrator"])
     return {"method": calibrator.name, "settings": settings}
@@ -192,7 +192,7 @@ def _record(document: Mapping[str, Any], parameters: dict[str, Parameter]) -> Ca
 
 
 def _note_rows(calibrator: Calibrator, classes: tuple[str, ...], fitted_on: Mapping[str, Any]) -> None:
-    """Note in a calibrator what the rows of its fit were; files that do not tell are of logits, as a rule."""
+    """Record the rows of the fit in a calibrator; files without this fact usually have logits."""
     columns, turned = fitted_on.get("columns") or [], fitted_on.get("turned") is True
     kind, are_names = fitted_on.get("kind", "logits"), isinstance(columns, list)
     if not are_names or not all(isinstance(name, str) for name in columns) or kind not in get_args(Kind):
@@ -207,7 +207,7 @@ def _note_rows(calibrator: Calibrator, classes: tuple[str, ...], fitted_on: Mapp
 
 
 def wrong_priors(priors: tuple[float, ...]) -> str:
-    """Return the fault of priors, empty if they are probabilities that sum to 1."""
+    """Return the fault of priors; "" if they are probabilities that sum to 1."""
     if min(priors) >= 0 and abs(sum(priors) - 1) <= ROUNDING:
         return ""
     return (
@@ -217,7 +217,7 @@ def wrong_priors(priors: tuple[float, ...]) -> str:
 
 
 def takes(calibrator: Calibrator, classes: int) -> bool:
-    """Tell whether a fitted calibrator makes probabilities of scores of so many classes."""
+    """Return whether a fitted calibrator returns probabilities for scores of this many classes."""
     with suppress(CalcliError, *DAMAGE):
         _probe(calibrator, classes)
         return classes > 1
@@ -225,7 +225,7 @@ def takes(calibrator: Calibrator, classes: int) -> bool:
 
 
 def _probe(calibrator: Calibrator, classes: int) -> None:
-    """Raise `ValueError` unless a few rows become distributions: damage shows now, not later.
+    """Raise `ValueError` unless a few rows become distributions, to detect damage early.
 
     Parameters of a wrong shape may fit equal numbers of rows and classes, hence two tables of different
     lengths.
@@ -267,14 +267,14 @@ def _decoded(value: Any) -> Parameter:
 
 
 def _parameter(array: Array) -> Parameter:
-    """Return an array as it is, one of a single number as that number; neither complex nor anything else."""
+    """Return an array, or a number for an array of a single number; no complex or other types."""
     if array.dtype.kind not in "if":
         raise ValueError(f"an array of type {array.dtype}")
     return array if array.ndim else array.item()
 
 
 def _numbers(value: Any) -> Any:
-    """Return nested lists of numbers, with numbers that JSON does not have read from their names."""
+    """Return nested lists of numbers, with inf and nan read from text."""
     if isinstance(value, list):
         return [_numbers(item) for item in value]
     if isinstance(value, str):
@@ -301,7 +301,7 @@ def _compact(value: Any) -> str:
 
 
 def read_json(data: bytes, path: AnyPath | str, kind: str = "calibrator") -> Any:
-    """Return the content of a JSON file, a calibrator or another `kind`, or say how to make it again."""
+    """Return the content of a JSON file, a calibrator or another `kind`; errors tell how to make it again."""
     mend = "make it again, or copy it again"
     with naming_faults(f"{path} is not a {kind}: it is not complete and valid JSON ({SAID}); {mend}"):
         return json.loads(data)
@@ -324,7 +324,7 @@ def _read_npz(path: AnyPath) -> tuple[Any, dict[str, Array]]:
 def check_version(
     document: Any, path: AnyPath | str, kind: str = "calibrator", expected: str = SCHEMA
 ) -> None:
-    """Raise an InputError unless a document has the schema of a calibrator, or of `kind` else."""
+    """Raise an InputError unless a document has the schema of a calibrator or another `kind`."""
     schema = document.get("schema") if isinstance(document, dict) else None
     name, version = expected.split("/")
     if not isinstance(schema, str) or not schema.startswith(f"{name}/"):

@@ -1,4 +1,4 @@
-"""Policies, TOML to rules; the reports and thresholds that they are checked with."""
+"""Policies from TOML, and the reports and thresholds for checks."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from calcli.io.places.small import opened, parsed_toml
 from calcli.io.saved.calibrators import check_version, pretty, read_json
 from calcli.io.saved.settings import settings_of
 
-FILE, PROJECT = "calcli.toml", "pyproject.toml"  # the first one counts where both are there
+FILE, PROJECT = "calcli.toml", "pyproject.toml"  # the first existing one counts
 FIRST = "write a first policy with calcli check --init FILE"
 COUNT = whole()
 OF_ALL = {s.key: name for name, s in declared(Settings).items() if s.in_policies}
@@ -54,7 +54,7 @@ ENDINGS = ("", ".json")  # devices and pipes have none
 
 
 def policy_path(path: str | None) -> str:
-    """Return where the policy is: what was given, else the nearest one, here or in a folder above."""
+    """Return the path of the policy: the given one, or the nearest in this folder or a folder above."""
     if path is not None:
         return path
     current = Path.cwd()
@@ -67,7 +67,7 @@ def policy_path(path: str | None) -> str:
 
 
 def _holds_policy(project: Path) -> bool:
-    """Tell whether a pyproject.toml has a policy, or cannot be read, which reading it then reports."""
+    """Return whether a pyproject.toml has a policy, or is unreadable, as reading it then reports."""
     try:
         return "calcli" in tomllib.loads(project.read_text(encoding="utf-8")).get("tool", {})
     except (OSError, ValueError, RecursionError, TypeError):
@@ -77,7 +77,7 @@ def _holds_policy(project: Path) -> bool:
 def read_policy(path: str | Path) -> Policy:
     """Read a policy from a TOML file, or from standard input if the path is `-`.
 
-    Of a file called pyproject.toml, it is the table [tool.calcli].
+    In a file called pyproject.toml, it is the table [tool.calcli].
 
     Raises
     ------
@@ -175,7 +175,7 @@ def _of_segments(entry: Mapping[str, Any]) -> Rule:
 
 
 def _conditions(entry: Mapping[str, Any], metric: Measure) -> list[Bound | NoWorse]:
-    """Return what an entry asks of a metric."""
+    """Return the conditions of an entry on a metric."""
     conditions: list[Bound | NoWorse] = []
     if "bound" in entry and not {"max", "min"} & entry.keys():
         raise UsageError("bound says what max or min is compared with; there is neither")
@@ -200,7 +200,7 @@ def _min_rows(table: Mapping[str, Any], usual: int | None) -> int | None:
 
 
 def _margin(key: str, value: Any) -> Margin:
-    """Return the margin that a number, or text such as `5%`, stands for."""
+    """Return the margin from a number, or from text such as `5%`."""
     try:
         if isinstance(value, bool) or (isinstance(value, str) and not value.strip().endswith("%")):
             raise ValueError
@@ -232,7 +232,7 @@ def _refuse_unknown(table: Mapping[str, Any], keys: tuple[str, ...]) -> None:
 
 
 def is_report(path: str) -> bool:
-    """Tell whether a baseline is a report: by the ending of its name, on standard input by how it begins."""
+    """Return whether a baseline is a report: by its ending or, on standard input, by its first bytes."""
     start = b""
     if path == "-":
         start = sys.stdin.buffer.peek(START)  # type: ignore[union-attr]
@@ -250,7 +250,7 @@ def read_report(path: str | Path) -> StoredReport:
     Raises
     ------
     InputError
-        If it is not such a report, of another version, or on several data sets.
+        If it is no such report, of another version, or covers several data sets.
     """
     with opened(path) as (file, name):
         report = read_json(file.read(), name, "report")
@@ -275,7 +275,7 @@ def _stored(results: list[dict[str, Any]], settings: dict[str, Any], path: str) 
         for result in results
     }
     input_ = results[0]["input"]
-    # priors weight rows as well, and older reports do not say
+    # priors weight rows as well, and older reports do not tell
     weighted = None if settings.get("priors") else input_.get("weighted")
     return StoredReport(path, tuple(input_["class_names"]), metrics, settings, weighted)
 
@@ -288,7 +288,7 @@ def _value(entry: dict[str, Any]) -> StoredValue:
 
 
 def refuse_ending(path: str | Path) -> None:
-    """Raise a UsageError for the name of a file with another ending than a threshold has."""
+    """Raise a UsageError for a file name without the ending of thresholds."""
     if (ending := Path(path).suffix.lower()) not in ENDINGS:
         raise UsageError(f"{path}: a threshold is written as JSON, not {ending}; end the name so")
 
@@ -301,7 +301,7 @@ def save_threshold(threshold: Threshold, path: str | Path) -> None:
     InputError
         If it cannot be written there.
     UsageError
-        If its name ends otherwise.
+        If its name has another ending.
     """
     refuse_ending(path)
     with atomic_path(path) as temporary:
@@ -310,7 +310,7 @@ def save_threshold(threshold: Threshold, path: str | Path) -> None:
 
 
 def is_threshold(path: AnyPath) -> bool:
-    """Tell whether a file says that it is a threshold."""
+    """Return whether a file is marked as a threshold."""
     try:
         return path.is_file() and f'"{THRESHOLDS_SCHEMA.split("/")[0]}/'.encode() in path.read_bytes()[:200]
     except OSError:
@@ -323,7 +323,7 @@ def load_threshold(path: str | Path) -> Threshold:
     Raises
     ------
     InputError
-        If there is none, it is of an unknown version, or damaged.
+        If it is missing, of an unknown version, or damaged.
     """
     file = path_of(path)
     if not file.is_file():

@@ -1,4 +1,4 @@
-"""Settings from what was given for them, values, text and names of files; costs and groups of classes."""
+"""Settings from values, text and names of files; costs and groups of classes."""
 
 from __future__ import annotations
 
@@ -41,16 +41,16 @@ def settings_of(
     Parameters
     ----------
     options
-        Costs, priors, groups and weights may be text, or what text stands for.
+        Costs, priors, groups and weights may be text or objects.
     spelling
-        Where the values were written, for messages.
+        Names of options, for messages.
     defaults
-        What holds where nothing is given.
+        Defaults.
 
     Raises
     ------
     UsageError
-        If a setting is unknown, or its value makes no sense.
+        If a setting is unknown, or its value is invalid.
     InputError
         If a file of class groups, costs, priors or weights is damaged.
     """
@@ -82,7 +82,7 @@ def settings_of(
 
 
 def refuse_half_a_shift(settings: Settings, called: Mapping[str, str]) -> None:
-    """Raise a UsageError if it is open what probabilities are moved from, or how often classes occur."""
+    """Raise a UsageError if the source of a shift of priors, or the class frequencies, are not given."""
     shift, trained, priors = called["shift_to_priors"], called["trained_at"], called["priors"]
     if settings.trained_at is not None and settings.shift_to_priors is None:
         raise UsageError(f"{trained} says what {shift} moves from; give that as well")
@@ -94,19 +94,19 @@ def refuse_half_a_shift(settings: Settings, called: Mapping[str, str]) -> None:
 
 
 def _is_ready(name: str, value: Any) -> bool:
-    """Whether a value is what text would be read as."""
+    """Return whether a value needs no parsing."""
     if name == "costs":
         return isinstance(value, list | tuple) and all(isinstance(item, Definition) for item in value)
     return name in PRIORS and isinstance(value, Priors)
 
 
 def read_costs(texts: tuple[str, ...]) -> tuple[Definition, ...]:
-    """Return costs by word, such as `abstain:0.1`, or from files, which are called by their stem.
+    """Return costs by word, such as `abstain:0.1`, or from files, named after the file's stem.
 
     Raises
     ------
     UsageError
-        If something is neither, or two are called the same.
+        If a value is neither, or two have the same name.
     InputError
         If a file is damaged, or its costs are not numbers.
     """
@@ -119,7 +119,7 @@ def read_priors(text: str) -> Priors:
     Raises
     ------
     UsageError
-        If it is none of these.
+        If the text is none of these.
     InputError
         If a file is damaged, or its priors are not numbers.
     """
@@ -193,7 +193,7 @@ def read_class_groups(
     ----------
     groups_given
         `NAME=a+b,c+d`, or `NAME=FILE` with a CSV, JSON or TOML file that gives each class its group; or a
-        mapping of names to that, or to the group of each class.
+        mapping of names to such text, or to the group of each class.
     called
         The setting, for messages.
 
@@ -224,16 +224,16 @@ def read_class_groups(
 def read_weights(
     named_files: tuple[str, ...] | Mapping[Any, Any], called: str = "--threshold-weights"
 ) -> dict[str, tuple[tuple[float, float], ...]]:
-    """Return thresholds with their weights by name, from `NAME=FILE`, or by name a file or the pairs.
+    """Return thresholds with their weights by name, from `NAME=FILE`, or from files or pairs by name.
 
-    The setting is `called` so in messages.
+    `called` is the name of the setting in messages.
 
     Raises
     ------
     UsageError
         If a name cannot be used, or a file is no CSV file.
     InputError
-        If a file holds something other than such a table.
+        If a file holds no such table.
     """
     weights: dict[str, tuple[tuple[float, float], ...]] = {}
     for name, value in by_name(called, named_files, "mine=weights.csv", WEIGHTS):
@@ -247,12 +247,12 @@ def read_weights(
 
 
 def files_of_weights(metrics: Iterable[str], read: Container[str]) -> dict[str, Any]:
-    """Return the tables in CSV files that metrics name, as in `weighted_risk:weights=w.csv`, by that name.
+    """Return the tables in CSV files that metrics name, as in `weighted_risk:weights=w.csv`, by name.
 
     Raises
     ------
     InputError
-        If a file holds something else.
+        If a file holds no such table.
     """
     calls = parse_metrics(metrics)
     calls += [metric.base_score for metric in calls if "score" in metric.arguments]
@@ -267,7 +267,7 @@ def weights_of(pairs: Any, owner: str) -> tuple[tuple[float, float], ...]:
     Raises
     ------
     InputError
-        If they are no such table; its owner is named, and where.
+        If they are no such table; the message names the owner and the place.
     """
     table: list[tuple[float, float]] = []
     for number, pair in enumerate(pairs if isinstance(pairs, Iterable) else [pairs], 1):
@@ -296,12 +296,12 @@ def by_name(
     reserved: re.Pattern[str] = NOTHING,
     names: re.Pattern[str] = NAME,
 ) -> Iterator[tuple[str, Any]]:
-    """Yield names with what they stand for, from a mapping or from text with an equals sign.
+    """Yield names with their values, from a mapping or from text with equals signs.
 
     Raises
     ------
     UsageError
-        If a name cannot be used, or stands for nothing.
+        If a name cannot be used, or has no value.
     """
     if isinstance(mapping, Mapping):
         values = (os.fspath(v) if isinstance(v, os.PathLike) else v for v in mapping.values())

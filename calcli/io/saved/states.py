@@ -32,13 +32,13 @@ ENDING = ".calcli"
 SCHEMA = "calcli.state/2"
 HEAD = "state.json"
 SLICES = "slices/"
-MADE = (1980, 1, 1, 0, 0, 0)  # the same arrays make the same file
+MADE = (1980, 1, 1, 0, 0, 0)  # equal arrays give equal files
 EXPECTED = "expected a state, as written by calcli evaluate --save-state"
 BINS = tuple(field.name for field in fields(Bins))
 
 
 def is_state(path: str | Path) -> bool:
-    """Tell whether a file is to be read as a state, by its ending."""
+    """Return whether a file is a state, by its ending."""
     return str(path).endswith(ENDING)
 
 
@@ -48,7 +48,7 @@ def save_state(state: State, path: str | Path) -> None:
     Raises
     ------
     InputError
-        If it cannot be written there, or its name ends otherwise.
+        If it cannot be written there, or its name has another ending.
     """
     if not is_state(path):
         raise InputError(f"{path}: expected the name of a state to end in {ENDING}")
@@ -62,7 +62,7 @@ def load_state(path: str | Path) -> State:
     Raises
     ------
     InputError
-        If there is none, it is of another version, or damaged.
+        If it is missing, of another version, or damaged.
     """
     file = path_of(path)
     if not file.is_file():
@@ -71,7 +71,7 @@ def load_state(path: str | Path) -> State:
 
 
 def to_bytes(state: State) -> bytes:
-    """Return a state as a file holds it."""
+    """Return a state as the bytes of a file."""
     groups = state.body.sums
     head = {
         "schema": SCHEMA,
@@ -103,7 +103,7 @@ def to_bytes(state: State) -> bytes:
 
 
 def _members(state: State, head: Mapping[str, Any]) -> Iterator[tuple[str, bytes]]:
-    """Return the names and contents of the files within."""
+    """Return the names and contents of the inner files."""
     yield HEAD, json.dumps(head, ensure_ascii=False).encode()
     for name, array in _arrays(state):
         content = io.BytesIO()
@@ -115,12 +115,12 @@ def _members(state: State, head: Mapping[str, Any]) -> Iterator[tuple[str, bytes
 
 
 def _without_root(name: str) -> str:
-    """Return the name of a file; of an absolute path the last two parts, which say nothing of the machine."""
+    """Return the name of a file; for an absolute path its last two parts, which do not reveal the machine."""
     return str(Path(*Path(name).parts[-2:])) if Path(name).is_absolute() else name
 
 
 def from_bytes(data: bytes | memoryview, name: str = "state") -> State:
-    """Return the state that a file holds.
+    """Return the state from the bytes of a file.
 
     Raises
     ------
@@ -133,7 +133,7 @@ def from_bytes(data: bytes | memoryview, name: str = "state") -> State:
             head = json.loads(file.read(HEAD))
             check_version(head, name, "state", SCHEMA)
             if any(info.compress_type != zipfile.ZIP_STORED for info in file.infolist()):
-                raise ValueError("it is compressed")  # and may hold more than memory
+                raise ValueError("it is compressed")  # and may exceed memory
             stored = {info.filename: stored_content(data, info) for info in file.infolist()}
             for filename, content in stored.items():
                 checksum.update(filename.encode())
@@ -156,7 +156,7 @@ def from_bytes(data: bytes | memoryview, name: str = "state") -> State:
 
 
 def _narrow(array: Array) -> Array:
-    """Return integers of 0 or more in the smallest type that holds them."""
+    """Return non-negative integers in the smallest type that holds them."""
     if array.dtype.kind not in "iu" or array.dtype == np.uint64 or not array.size or array.min() < 0:
         return array
     return array.astype(np.min_scalar_type(array.max()), copy=False)

@@ -1,4 +1,4 @@
-"""What a stream has shown so far, from run to run: JSON with a checksum."""
+"""The evidence of a stream from run to run: JSON with a checksum."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ def save_watch(watched: Mapping[str, Any], streams: Streams, path: str | Path) -
 
 
 def load_watch(path: str | Path, watched: Mapping[str, Any]) -> Streams:
-    """Return the periods that were watched so far; none if the file is not there yet.
+    """Return the periods watched so far; none if the file does not exist yet.
 
     Raises
     ------
     InputError
         If it is of an unknown version, or damaged.
     UsageError
-        If something else was watched than now.
+        If another stream was watched.
     """
     file = path_of(path)
     if not file.exists():

@@ -1,4 +1,4 @@
-"""Arrays as numpy stores them, and files of arrays as tables: a column for each, by numpy alone."""
+"""Stored numpy arrays, and files of arrays as tables with a column for each, without pyarrow."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ from calcli.io.tables.source import (
 from calcli.io.words import may_be_label
 
 LABELS = 1 << 17  # read at once
-COLUMN_BYTES = 1 << 24  # read at once from a file that stores column after column
-SAMPLE = "axis0"  # the column that says which sample a place is of
+COLUMN_BYTES = 1 << 24  # bytes read at once from a file that stores column after column
+SAMPLE = "axis0"  # the column with the sample of each position
 CLASS_NAMES = ("classes", "class_names")
-NOTE = "recalibrated by "  # before the mark, in the comment of an archive
+NOTE = "recalibrated by "  # prefix of the mark in the comment of an archive
 
 
 @dataclass(frozen=True)
@@ -45,15 +45,15 @@ class StoredArray:
     Attributes
     ----------
     name, file
-        What to call it, and what it is in.
+        Its name, and its file.
     header
         Its type and shape.
     opened
-        Opens what it is in; None if it is in memory.
+        Opens its file; None if it is in memory.
     load
         Reads all of it.
     packed
-        Whether it can only be read from its beginning on.
+        Whether it can only be read sequentially.
     """
 
     name: str
@@ -65,16 +65,16 @@ class StoredArray:
 
     @classmethod
     def held(cls, values: Array, name: str, file: str) -> StoredArray:
-        """Return an array that is in memory."""
+        """Return a stored array for an array in memory."""
         return cls(name, file, Header(values.shape, False, values.dtype, 0), None, values.view)
 
     def scores(self, axis: int) -> StoredScores:
-        """Return it as scores, with this axis for the classes; only scattered scores are read now.
+        """Return it as scores, with this axis for the classes; only scattered scores are read immediately.
 
         Raises
         ------
         InputError
-            If it does not hold numbers, or has no row.
+            If it does not hold numbers, or has no rows.
         """
         header = self.header
         if header.dtype.kind not in "iufb":
@@ -115,7 +115,7 @@ class ArrayBlocks(StoredScores):
 
     def _by_row(self, file: IO[bytes], rows: int) -> Iterator[Array]:
         total, columns = self.shape
-        file.read(self.array.header.offset)  # an archive that is sought in no longer checks its sums
+        file.read(self.array.header.offset)  # seeking in an archive disables its checksums
         for start in range(0, total, rows):
             block = np.empty((min(rows, total - start), columns), self.array.header.dtype)
             self._fill(file, block)
@@ -143,12 +143,12 @@ class ArrayBlocks(StoredScores):
 def class_axis(
     shape: tuple[int, ...], labels: tuple[int, ...] | None, options: ReadOptions, where: str
 ) -> int:
-    """Return which axis of an array of scores has the classes: as said, as the labels show, or the last.
+    """Return the axis of the classes in an array of scores: given, shown by the labels, or the last.
 
     Parameters
     ----------
     shape, labels
-        Of the scores, and of the labels if they are known.
+        Shapes of the scores, and of the labels if known.
     options
         `class_axis`, if the user said it.
     where
@@ -157,7 +157,7 @@ def class_axis(
     Raises
     ------
     InputError
-        If the array is empty, or the labels leave open which it is.
+        If the array is empty, or the labels leave the axis open.
     UsageError
         If there is no such axis.
     """
@@ -186,7 +186,7 @@ def class_axis(
 
 
 def places_note(shape: tuple[int, ...], axis: int) -> tuple[str, ...]:
-    """Return what there is to say of an array with several places a sample."""
+    """Return a note on an array with several positions per sample."""
     if len(shape) == 2 and axis == 0:
         return (f"shape {shape}: axis 0 has the {shape[0]:,} classes, and axis 1 the rows",)
     if len(shape) < 3:
@@ -199,20 +199,20 @@ def places_note(shape: tuple[int, ...], axis: int) -> tuple[str, ...]:
 
 
 def sample_of_each(shape: tuple[int, ...], axis: int) -> Array:
-    """Return (N,) which sample each place is of."""
+    """Return the (N,) sample of each position."""
     samples, places = _samples(shape, axis)
     return np.repeat(np.arange(samples), places)
 
 
 def _samples(shape: tuple[int, ...], axis: int) -> tuple[int, int]:
-    """Return how many samples there are, and how many places each has."""
+    """Return the number of samples, and of positions per sample."""
     samples = shape[0] if axis else shape[1]
     return samples, int(np.prod(shape, dtype=object)) // max(1, shape[axis] * samples)
 
 
 @dataclass(frozen=True)
 class Archive(Contents):
-    """A file of arrays, each with its name.
+    """A file of named arrays.
 
     Attributes
     ----------
@@ -223,11 +223,11 @@ class Archive(Contents):
     array
         Finds an array by name.
     comment
-        Of the archive, which may tell the calibrators that were applied.
+        Comment of the archive, which may name the applied calibrators.
     scores
-        The array of scores, where no name need tell it.
+        The array of scores, if it is known without a name.
     label, labels_from
-        The axis of their labels then, and the file of the labels; "" for none.
+        The array of their labels then, and the file of the labels; "" for none.
     """
 
     name: str
@@ -241,28 +241,28 @@ class Archive(Contents):
 
     @classmethod
     def held(cls, name: str, arrays: Mapping[str, Array], scores: str, label: str = "") -> Archive:
-        """Return arrays in memory."""
+        """Return an archive of arrays in memory."""
         stored = {key: StoredArray.held(native(values), name, name) for key, values in arrays.items()}
         return cls(name, tuple(stored), stored.__getitem__, scores=scores, label=label, labels_from=name)
 
     @property
     def mark(self) -> str:
-        """The fingerprints of the calibrators that were applied to it."""
+        """The fingerprints of the applied calibrators."""
         return self.comment.removeprefix(NOTE) if self.comment.startswith(NOTE) else ""
 
 
 @dataclass(frozen=True)
 class ArrayTable:
-    """The rows of files of arrays, one after the other.
+    """The rows of files of arrays, joined in order.
 
     Attributes
     ----------
     files
-        With the same arrays, as far as they are columns.
+        Files with the same arrays, as far as these are columns.
     array
-        The axis of the scores.
+        The array of the scores.
     axes
-        In each file its axis that has the classes.
+        The axis of the classes in each file.
     """
 
     files: tuple[Archive, ...]
@@ -284,12 +284,12 @@ class ArrayTable:
 
     @cached_property
     def rows(self) -> list[Shape]:
-        """The shape that values beside the scores may have in each file; flat they are always taken."""
+        """The shape that other values may have in each file; flat values are always accepted."""
         return [rows_of(shape, axis) for shape, axis in zip(self.shapes, self.axes, strict=True)]
 
     @property
     def rows_of_all(self) -> Shape:
-        """The same of labels for all files together; other axes than the first are to be the same."""
+        """The same for labels of all files together; all axes but the first must be equal."""
         front, *axes = self.rows[0]
         alike = all(list(rows[1:]) == axes for rows in self.rows)
         return (front + sum(rows[0] for rows in self.rows[1:]), *axes) if alike else self.scores.shape[:1]
@@ -300,7 +300,7 @@ class ArrayTable:
         return Place(tuple((f.name, math.prod(rows)) for f, rows in zip(self.files, self.rows, strict=True)))
 
     def others(self, *, labelled: bool) -> tuple[str, ...]:
-        """Return the names of the other arrays; with labels also that which says which sample a row is of."""
+        """Return the names of the other arrays; with labels also the one with the sample of each row."""
         names_of_first, *further = (file.names for file in self.files)
         unused = [name for name in names_of_first if name not in (self.array, *CLASS_NAMES)]
         unused += [SAMPLE] if labelled and len(self.shapes[0]) > 2 and SAMPLE not in unused else []
@@ -312,7 +312,7 @@ class ArrayTable:
         Raises
         ------
         InputError
-            If it has not a value for each row.
+            If it does not have one value per row.
         """
         columns, samples = [], 0
         for number, file in enumerate(self.files):
@@ -335,7 +335,7 @@ class ArrayTable:
         return values.reshape(-1)
 
     def fitting(self, name: str) -> Array | None:
-        """Return an array as a column to be written, one-hot labels as numbers; None if it is none."""
+        """Return an array as a column to write, with one-hot labels as numbers; None if it is no column."""
         try:
             values = self.values(name)
         except InputError:
@@ -345,15 +345,15 @@ class ArrayTable:
             return codes if codes is not None and codes.shape == self.scores.shape[:1] else None
         return (
             values.astype(np.float64) if values.dtype == np.longdouble else values
-        )  # as tables have no such
+        )  # which tables do not support
 
     def labels(self, name: str, labels_from: Sequence[str] = ()) -> Labels:
-        """Return an array as labels, of each file in turn; `labels_from` are the files that have them.
+        """Return an array as labels, file by file; `labels_from` are the files with labels.
 
         Raises
         ------
         InputError
-            If there is not one label for each row.
+            If there is not one label per row.
         """
         of_files = []
         for number, file in enumerate(self.files):
@@ -371,7 +371,7 @@ class ArrayTable:
 
 
 def _refuse_other_rows(owner: str, scores: Shape, labels: Shape, fits: bool) -> None:
-    """Raise an InputError unless labels fit; say so if another axis of the scores has the classes."""
+    """Raise an InputError unless labels fit; tell if another axis of the scores has the classes."""
     mend = ""
     for axis in reversed(range(len(scores) - 1)):
         rows = rows_of(scores, axis)
@@ -385,22 +385,22 @@ def _refuse_other_rows(owner: str, scores: Shape, labels: Shape, fits: bool) -> 
 
 
 def flat_labels(stored: StoredArray, scores: Shape, place: Place) -> Labels:
-    """Take an array for labels of scores; all its axes are flattened.
+    """Return labels from an array, with all axes flattened.
 
     Parameters
     ----------
     stored
         The array.
     scores
-        The shape of the scores, their classes last.
+        The shape of the scores, with the classes last.
     place
-        Where the labels are.
+        The place of the labels.
 
     Raises
     ------
     InputError
-        If it has a 0 or 1 for every class but not one 1 in each row, values that cannot be labels, or other
-        axes than the rows.
+        If it has a 0 or 1 for every class but not a single 1 in each row, values that cannot be labels, or
+        other axes than the rows.
     """
     shape = stored.header.shape
     numbers = stored.header.dtype.kind in "iufb" and stored.opened is not None
@@ -429,7 +429,7 @@ def _labels_in_blocks(stored: StoredArray, place: Place) -> Iterator[Labels]:
 
 
 def _one_hot_labels(values: Array, place: Place) -> Labels | None:
-    """Take (N, K) values for labels, rows of nan for missing ones; None if the others are not one-hot."""
+    """Return labels from (N, K) values, with rows of nan as missing; None if other rows are not one-hot."""
     gone = np.isnan(values).all(axis=1) if values.dtype.kind == "f" else np.zeros(len(values), np.bool_)
     if (there := one_hot(values[~gone] if gone.any() else values)) is None:
         return None

@@ -1,4 +1,4 @@
-"""Labels as they are stored, and which of the classes they are."""
+"""Labels as stored, and their classes."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from calcli.core.language.errors import InputError
 from calcli.io.messages import Place, type_in_words
 from calcli.io.words import missing_words, plain_text
 
-SHARE = 1e-2  # how far from 1 the shares of the classes may sum
+SHARE = 1e-2  # tolerance for the sum of the shares of classes
 SHARES = (
     "of shares of classes (soft labels) save the largest, as labels.argmax(-1), or a row for each class with "
     "its share in a column for --weights"
 )
 LARGEST = 2.0**63  # larger floats are not the integers of labels
-NARROW = 1 << 16  # how far apart integers may be to be counted in a table
+NARROW = 1 << 16  # range of integers that are counted in a table
 Meaning = Literal["text", "numbers", "booleans", "positions", "mixed"]
 Label = str | int | None
 INTEGER = re.compile(r"[+-]?[0-9]{1,100}")  # Python refuses to convert thousands of digits
@@ -32,17 +32,17 @@ DECIMAL = re.compile(r"[+-]?([0-9]{1,100}\.[0-9]{0,100}|\.[0-9]{1,100})")
 
 @dataclass(frozen=True)
 class Labels:
-    """One label a row: the distinct labels, and the place of each row's label among them.
+    """One label per row: the distinct labels, and the index of each row's label.
 
     Attributes
     ----------
     values
-        The distinct labels, text or whole numbers; None where there is none.
+        The distinct labels, text or whole numbers; None for a missing label.
     codes
-        (N,) places in these.
+        (N,) indices of these.
     meaning
-        What they stand for: text, numbers, booleans as 0 and 1, or positions, as in one-hot labels; mixed
-        where parts of a data set differ.
+        Their meaning: text, numbers, booleans as 0 and 1, or positions, as in one-hot labels; mixed
+        if parts of a data set differ.
     """
 
     values: tuple[Label, ...]
@@ -53,7 +53,7 @@ class Labels:
         return len(self.codes)
 
     def look_up(self, table: Array) -> Array:
-        """Return (N,) the entry that a table of the distinct labels has for each row."""
+        """Return the (N,) entry for each row from a table of the distinct labels."""
         return mapped(self.codes, partial(_looked_up, table))
 
     @property
@@ -63,7 +63,7 @@ class Labels:
 
     @property
     def plain(self) -> tuple[str, ...]:
-        """What the distinct labels mean, as `plain_text`."""
+        """The distinct labels in the form of `plain_text`."""
         if self.meaning == "booleans":
             return tuple("" if value is None else str(bool(value)).lower() for value in self.values)
         return tuple(map(plain_text, self.values))
@@ -74,15 +74,15 @@ class Labels:
         return [value for value in self.values if isinstance(value, int)]
 
     def shown(self, code: int) -> str:
-        """Return one of the distinct labels as messages have it."""
+        """Return one of the distinct labels for messages."""
         return f'"{self.values[code]}"' if self.meaning == "text" else self.plain[code]
 
     def missing(self, classes: Sequence[str] = ()) -> NDArray[np.bool_]:
-        """Return (N,) which rows have none, or text that says so and is not among `classes`."""
+        """Return (N,) which rows have no label, or a word for missing values that is not among `classes`."""
         return self.look_up(np.array(self._missing(classes), np.bool_))
 
     def any_missing(self, classes: Sequence[str] = ()) -> bool:
-        """Return whether a row has none."""
+        """Return whether a row has no label."""
         return any(self._missing(classes))
 
     def _missing(self, classes: Sequence[str]) -> list[bool]:
@@ -90,7 +90,7 @@ class Labels:
         return [v is None or (isinstance(v, str) and v.strip().lower() in words) for v in self.values]
 
     def are(self, wanted: Sequence[str]) -> NDArray[np.bool_]:
-        """Return (N,) which rows have some of the labels, as text."""
+        """Return (N,) which rows have one of these labels, as text."""
         numbers = {int(text) for text in wanted if INTEGER.fullmatch(text.strip())}
         equal = [value in wanted if isinstance(value, str) else value in numbers for value in self.values]
         return self.look_up(np.array(equal, np.bool_))
@@ -101,7 +101,7 @@ class Labels:
         return replace(self, values=tuple(self.values[code] for code in places), codes=codes)
 
     def require(self, place: Place) -> None:
-        """Raise an InputError if a row has none."""
+        """Raise an InputError if a row has no label."""
         if None in self.values:
             row = int((self.codes == self.values.index(None)).argmax())
             raise InputError(missing_label(place, row, "null" if self.meaning == "text" else "nan"))
@@ -113,7 +113,7 @@ def _looked_up(table: Array, codes: Array) -> Array:
 
 
 def distinct_of(values: Array) -> tuple[list[int], Array]:
-    """Return the distinct values of (N,) integers, and the place of each among them."""
+    """Return the distinct values of (N,) integers, and the index of each."""
     low, high = (int(values.min()), int(values.max())) if len(values) else (0, 0)
     if high - low == 1:
         return [low, high], (values != low).view(np.uint8)
@@ -132,12 +132,12 @@ def distinct_of(values: Array) -> tuple[list[int], Array]:
 
 
 def labels_from_array(values: Array, place: Place, start: int = 0) -> Labels:
-    """Take (N,) integers, booleans, whole floats or text for labels; nan and None are missing ones.
+    """Return labels from (N,) integers, booleans, whole floats or text; nan and None are missing.
 
     Raises
     ------
     InputError
-        If a label is not a class at all; `place` is where they are, from row `start` on.
+        If a value cannot be a label; `place` is the place of the values, from row `start` on.
     """
     if values.dtype.kind == "f":
         gone = np.isnan(values)
@@ -167,7 +167,7 @@ def labels_from_array(values: Array, place: Place, start: int = 0) -> Labels:
 
 
 def join_labels(read: Callable[[], Iterable[Labels]], rows: int) -> Labels:
-    """Put the labels of parts one after the other; labels of many rows are read again with each pass."""
+    """Join the labels of parts; labels of many rows are read again with each pass."""
     if rows < MANY:
         read = partial(iter, [*read()])
     seen = dict.fromkeys((value, part.meaning) for part in read() for value in part.values)
@@ -206,7 +206,7 @@ def _refuse_fractions(values: Array, gone: Array, place: Place, start: int) -> N
 
 
 def is_missing(values: Array, classes: Sequence[str] = ()) -> Array:
-    """Return (N,) whether a value is missing: nan, none, or text that says so and is not among `classes`."""
+    """Return (N,) whether a value is nan, None, or a word for missing values that is not among `classes`."""
     if values.dtype.kind == "f":
         return np.isnan(values)
     if values.dtype.kind == "U":
@@ -217,7 +217,7 @@ def is_missing(values: Array, classes: Sequence[str] = ()) -> Array:
 
 
 def missing_label(place: Place, row: int, value: str) -> str:
-    """Say that a row has no label."""
+    """Return the error about a row without a label."""
     mend = f"leave such rows out with --ignore-label {value}"
     if not INTEGER.fullmatch(value):
         mend = "leave such rows out with --drop-missing"
@@ -225,7 +225,7 @@ def missing_label(place: Place, row: int, value: str) -> str:
 
 
 def one_hot(values: Array) -> Array | None:
-    """Return the place of the one 1 in each row of zeros; None if rows are otherwise."""
+    """Return the position of the single 1 in each row of zeros; None for other rows."""
     if values.dtype.kind not in "iufb" or not values.shape[-1]:
         return None
     hot = values == 1
@@ -234,7 +234,7 @@ def one_hot(values: Array) -> Array | None:
 
 
 def number_of(name: str) -> int | Fraction | None:
-    """Return the number that a name is, None if it is none; 1, 01 and 1.0 are the same."""
+    """Return the number of a name, None for other names; 1, 01 and 1.0 are the same."""
     if INTEGER.fullmatch(name):
         return int(name)
     return Fraction(name) if DECIMAL.fullmatch(name) else None

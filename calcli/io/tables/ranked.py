@@ -30,19 +30,19 @@ from calcli.io.words import (
     natural_order,
 )
 
-ENOUGH = 100  # rows that have the same numbers in any order if these name the classes
+ENOUGH = 100  # rows that have the same numbers in some order if these name the classes
 
 
 @dataclass(frozen=True)
 class RankedScores(TableScores):
-    """Scores with an order of their own in each row, put in the order of the classes.
+    """Scores sorted differently in each row, rearranged in the order of the classes.
 
     Attributes
     ----------
     by_rank
         The scores as they are stored.
     ranks
-        Columns with the class of each score: one a score, or one of lists.
+        Columns with the class of each score: one per score, or one of lists.
     classes
         Class names.
     by_name
@@ -62,12 +62,12 @@ class RankedScores(TableScores):
         return replace(self, table=table, by_rank=self.by_rank.within(table))
 
     def missing(self) -> NDArray[np.bool_]:
-        """Return (N,) in which rows a score is missing, or the class of one."""
+        """Return (N,) which rows lack a score, or the class of one."""
         return missing_in(self.table, self.names, self.classes)
 
     @property
     def note(self) -> str:
-        """How they are read, a sentence for the user."""
+        """A sentence for the user on how they are read."""
         rank_column, scores = self.ranks[0], self.by_rank.names[0]
         which = f"the first of {scores}" if len(self.ranks) == 1 else scores
         return f"the scores are sorted by rank: {which} is taken for the score of the class in {rank_column}"
@@ -118,7 +118,7 @@ class RankedScores(TableScores):
 
     @cached_property
     def _place_of_number(self) -> NDArray[np.intp]:
-        """Positions of the numbers 0..K-1: of the classes they name, or themselves."""
+        """Positions of the numbers 0..K-1: those of the classes they name, or the numbers themselves."""
         numbers = tuple(map(str, range(self.shape[1])))
         if self.by_name or set(self.classes) != set(numbers):
             return np.arange(self.shape[1])
@@ -149,9 +149,9 @@ def ranked_scores(raw: TableScores, ranks: tuple[str, ...], options: ReadOptions
     Raises
     ------
     InputError
-        If the first row does not have each class once.
+        If the first row does not hold each class once.
     UsageError
-        If `--classes` are others than the names in the ranks.
+        If `--classes` differ from the names in the ranks.
     """
     kind = raw.table.schema.field(ranks[0]).type
     by_name = holds_of(kind.value_type if holds_of(kind) == "list" else kind) == "text"
@@ -166,7 +166,7 @@ def ranked_scores(raw: TableScores, ranks: tuple[str, ...], options: ReadOptions
 
 
 def _named_classes(ranked: RankedScores, head: Any, options: ReadOptions) -> tuple[tuple[str, ...], bool]:
-    """Return the class names that the first row has, and whether something says their order.
+    """Return the class names in the first row, and whether their order is known.
 
     They stand in the order of `--classes`, of the fields of objects, of their numbers, or of the alphabet.
     """
@@ -188,6 +188,6 @@ def _named_classes(ranked: RankedScores, head: Any, options: ReadOptions) -> tup
 
 
 def _has_order(names: tuple[str, ...]) -> bool:
-    """Tell whether sorted names say which class is 0: by number, or as in negative and positive."""
+    """Return whether sorted names tell which class is 0: by number, or as in negative and positive."""
     folded = [name.casefold() for name in names]
     return differ_in_numbers(names) or (are_custom(folded) and CUSTOM[folded[0]] == 0)

@@ -19,10 +19,10 @@ from calcli.io.tables.table import Table, holds_of, in_memory, numbers
 from calcli.io.tables.table import kept as kept_rows
 from calcli.io.tables.values import missing_in
 
-HEAD_ROWS = 256  # among which there is one without missing scores
+HEAD_ROWS = 256  # rows in which one without missing scores is sought
 
-SLICE_BYTES = 1 << 22  # turned from columns to rows at once: long enough runs, and still in the cache
-FEW_CLASSES = 64  # up to here blocks stay class by class in memory
+SLICE_BYTES = 1 << 22  # rows transposed at once: long enough runs, and still in the cache
+FEW_CLASSES = 64  # classes up to which blocks stay class by class in memory
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class TableScores(StoredScores):
     names
         The columns to be read.
     width, of_type
-        How many scores a row has, and their type.
+        Number of scores in a row, and their type.
     """
 
     table: Table
@@ -67,7 +67,7 @@ class TableScores(StoredScores):
         return self.within(kept_rows(self.table, mask))
 
     def missing(self) -> NDArray[np.bool_]:
-        """Return (N,) in which rows a score is missing."""
+        """Return (N,) which rows lack a score."""
         return missing_in(self.table, self.names)
 
     def blocks(self, rows: int) -> Iterator[Array]:
@@ -109,7 +109,7 @@ class ListScores(TableScores):
         Raises
         ------
         InputError
-            If a list has another length than the first one.
+            If the length of a list differs from the first one's.
         """
         lists = batch.column(0)
         if (row := first_of_other_length(lists, self.shape[1])) is not None:
@@ -128,7 +128,7 @@ class ListScores(TableScores):
 
 
 def first_of_other_length(lists: Any, length: int) -> int | None:
-    """Return the row of the first of Arrow lists that does not have this length, null having none."""
+    """Return the row of the first Arrow list without this length; null has no length."""
     different = pc.not_equal(pc.fill_null(pc.list_value_length(lists), 0), length)
     row: int = pc.index(different, True).as_py()
     return None if row < 0 else row
@@ -156,7 +156,7 @@ def stored_scores(table: Table, names: tuple[str, ...]) -> ColumnScores | ListSc
 
 
 def first_whole(table: Table, names: Sequence[str]) -> Any:
-    """Return a pyarrow.RecordBatch of the first row in which nothing is missing, or of the first one."""
+    """Return a pyarrow.RecordBatch of the first complete row, or of the first row."""
     batch = table.head(names, HEAD_ROWS)
     if batch is None:
         return None

@@ -1,4 +1,4 @@
-"""What a reader finds in files: scores as they are stored, and the part that everything else plays."""
+"""The content of files as found by a reader: stored scores, and the roles of all other columns."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from calcli.io.options import ReadOptions
 from calcli.io.places.heads import is_of_single_values
 from calcli.io.tables.labels import Labels
 
-MARK = b"calcli.calibrators"  # metadata: the fingerprints of those that were applied
-BLOCK_ROWS = 8192  # looked at once for what is missing
+MARK = b"calcli.calibrators"  # metadata: the fingerprints of applied calibrators
+BLOCK_ROWS = 8192  # rows searched at once for missing values
 Shape = tuple[int, ...]
 
 
@@ -49,7 +49,7 @@ class StoredScores(ABC):
         """Yield (n, K) blocks, n <= rows, in order."""
 
     def head(self, rows: int) -> Array:
-        """Return the first rows, at most so many, reading little more."""
+        """Return at most this many first rows, reading little more."""
         blocks = [np.empty((0, self.shape[1]), self.dtype)]
         for block in self.blocks(rows):
             blocks.append(block[:rows].copy())
@@ -75,7 +75,7 @@ class HeldScores(Held, StoredScores):
 
 @dataclass(frozen=True)
 class SomeScores(StoredScores):
-    """The scores of several files one after the other, or some rows of them.
+    """The joined scores of several files, or some of their rows.
 
     Attributes
     ----------
@@ -84,9 +84,9 @@ class SomeScores(StoredScores):
     some
         (N,) which rows; None for all.
     limit
-        How many rows there are at most.
+        Largest number of rows.
     order
-        Of the columns; none for that stored.
+        Order of the columns; empty for the stored order.
     """
 
     parts: tuple[StoredScores, ...]
@@ -121,7 +121,7 @@ class SomeScores(StoredScores):
 
 @dataclass(frozen=True)
 class LazyColumns(Mapping[str, Array]):
-    """Columns of a file, read whenever they are asked for.
+    """Columns of a file, read on demand.
 
     Attributes
     ----------
@@ -130,7 +130,7 @@ class LazyColumns(Mapping[str, Array]):
     read
         Reads one file.
     some
-        Which of their rows, one choice after the other.
+        The kept rows, as successive selections.
     """
 
     names: tuple[str, ...] = ()
@@ -158,7 +158,7 @@ class LazyColumns(Mapping[str, Array]):
 
 @dataclass(frozen=True, kw_only=True)
 class Source:
-    """One or several files, and what their columns or arrays are taken for.
+    """One or several files, with the roles of their columns or arrays.
 
     Attributes
     ----------
@@ -167,22 +167,22 @@ class Source:
     scores
         (N, K), or (N, 1) scores of the second class of two.
     table
-        The table or the arrays that they are in; None where they are made of something else.
+        The table or the arrays of the scores; None if they are derived.
     classes
         Class names that the scores have in the file; for one column perhaps one name.
     kind, kind_reason
-        What the scores are, where names or their values have shown it, and why.
+        The kind of the scores, if names or values have shown it, and why.
     by_rank
         Whether each score names its class.
     ordered
         Whether the order of the classes is known, which labels in numbers need.
     decided
-        The `Classes`, where the values have shown the class of each label.
+        The `Classes`, if values have shown the class of each label.
     before
-        The classes in the order of the file, which such labels may have, where `--classes` has put the scores
-        in another; else none.
+        The classes in the order of the file, which such labels may use, if `--classes` has reordered the
+        scores ; else empty.
     labels
-        (N,), or None if they are not wanted; of answers what says which are right.
+        (N,), or None if not wanted; for answers the outcomes.
     labels_from
         Where the labels came from.
     weights
@@ -192,23 +192,23 @@ class Source:
     files
         The files themselves, for their hash.
     notes
-        How they are read, sentences for the user.
+        Sentences for the user on how they are read.
     left_out
-        What does not have a value per row, and cannot be passed on.
+        Arrays without a value per row, which cannot be passed on.
     layout, taken
-        What the files are read as, and the columns or arrays taken for scores.
+        The layout of the files, and the columns or arrays of the scores.
     doubts
-        How they might be meant otherwise, sentences for the user.
+        Sentences for the user on other possible readings.
     repeats
-        How rows depend on each other, as far as columns show it, sentences for the user.
+        Sentences for the user on the dependence between rows that columns show.
     by_ranking
-        For one score with a class that only the ranking tells: the class taken; else "".
+        For a single score with a class that only the ranking tells: the class taken; else "".
     considered
-        What else might have been the scores, and why it is not.
+        Other possible scores, and why they were not chosen.
     outcomes, questions, identity, judge
         As in `Provenance`.
     proxy
-        (N,) what a judge says of the rows, in [0, 1].
+        (N,) a judge's verdicts on the rows, in [0, 1].
     unlabelled
         The rows without a label.
     """
@@ -265,21 +265,21 @@ class Contents:
 
     @property
     def columns(self) -> Sequence[str]:
-        """Names of columns, where that is what it has."""
+        """Names of columns, if it is a table."""
         return ()
 
     @property
     def mark(self) -> str:
-        """The fingerprints of the calibrators that were applied to it, where that is kept."""
+        """The fingerprints of the applied calibrators, if kept."""
         return ""
 
     def beside(self, values: Mapping[str, str]) -> Contents:
-        """Return the same with columns that have one value, said by the folders that a file is in."""
+        """Return the content with columns of one value each, from the names of its folders."""
         return self
 
 
 def rows_and_columns(shape: tuple[int, ...], name: str) -> tuple[int, int]:
-    """Return the (N, K) that an array of scores is read as: all axes but the last are rows.
+    """Return the (N, K) shape of an array of scores: all axes but the last are rows.
 
     Parameters
     ----------
@@ -306,7 +306,7 @@ def rows_and_columns(shape: tuple[int, ...], name: str) -> tuple[int, int]:
 def require_label_each(
     owner: str, scores: tuple[int, int], labels: int, labels_from: str, array: str = ""
 ) -> None:
-    """Raise an InputError unless there is one label for each row of (N, K) scores, an array of the owner."""
+    """Raise an InputError unless there is one label per row of the owner's (N, K) scores."""
     rows, columns = scores
     if labels != rows:
         raise InputError(
@@ -316,7 +316,7 @@ def require_label_each(
 
 
 def _mend_of(owner: str, array: str, scores: tuple[int, int], labels: int) -> str:
-    """Return what to do about another number of labels than there are rows of scores."""
+    """Return a remedy if the number of labels differs from the rows of scores."""
     mend = "name the right labels with --labels"
     scores_a_label, remainder = divmod(math.prod(scores), labels or 1)
     if not labels or scores_a_label < 2 or remainder:
@@ -338,14 +338,14 @@ def _mend_of(owner: str, array: str, scores: tuple[int, int], labels: int) -> st
 
 
 def require_single(values: Array, owner: str) -> None:
-    """Raise an InputError, which names the owner, if an array holds no single numbers, text or times."""
+    """Raise an InputError that names the owner if an array does not hold numbers, text or times."""
     if not is_of_single_values(values.dtype):
         type_held = type_in_words(values.dtype)
         raise InputError(f"{owner} holds {type_held}; expected one number, text or time in each row")
 
 
 def rows_of(scores: Shape, axis: int = -1) -> Shape:
-    """Return the axes of scores with places of rows: all but the one of the classes, if several."""
+    """Return the axes of rows in scores: all but the axis of the classes."""
     if len(scores) < 2:
         return scores
     axis %= len(scores)
@@ -353,16 +353,16 @@ def rows_of(scores: Shape, axis: int = -1) -> Shape:
 
 
 def require_rows(owner: str, shape: Shape, rows: Shape, scores: Shape = ()) -> None:
-    """Refuse equally many values as rows in axes that stand for other rows.
+    """Raise an error for values in the number of rows whose axes stand for other rows.
 
-    Axes of length 1 do not count. Another number of values is no matter here.
+    Axes of length 1 do not count. Other numbers of values are not checked here.
 
     Parameters
     ----------
     owner
-        What has the values, for messages.
+        The owner of the values, for messages.
     shape, rows
-        Of the values, and of the rows of the scores.
+        Shapes of the values, and of the rows of the scores.
     scores
         Of the scores with all axes, if their classes may stand in another one than the last; then another
         number of values that says so is refused as well.
@@ -370,7 +370,7 @@ def require_rows(owner: str, shape: Shape, rows: Shape, scores: Shape = ()) -> N
     Raises
     ------
     InputError
-        If they are in several axes, other ones than the rows.
+        If the values have several axes that differ from the rows.
     """
     if in_order(shape, rows):
         return
@@ -386,7 +386,7 @@ def require_rows(owner: str, shape: Shape, rows: Shape, scores: Shape = ()) -> N
 
 
 def in_order(shape: Shape, rows: Shape) -> bool:
-    """Tell whether values of a shape are one for each row, in the order of the rows."""
+    """Return whether values of a shape match the rows, in the order of the rows."""
     return _long_axes(shape) in (_long_axes(rows), _long_axes((math.prod(rows),)))
 
 
@@ -395,17 +395,17 @@ def _long_axes(shape: Shape) -> Shape:
 
 
 def without_rows(rows: Source, options: ReadOptions) -> Source:
-    """Return what was found without the rows to be left out, with sentences that say how many these are.
+    """Return the source without the rows to leave out, with notes on their numbers.
 
-    What only looks as if it was missing, but is the name of a class, is not.
+    A word for missing values that is the name of a class does not count as missing.
 
     Raises
     ------
     InputError
-        If no row is left.
+        If no rows are left.
     """
     answers = rows.classes == WRONG_RIGHT
-    if rows.outcomes:  # which are without those that are missing
+    if rows.outcomes:  # without the missing ones
         return rows if answers or not options.ignore_label else _without_labels(rows, options.ignore_label)
     class_names = () if answers else options.named(rows.classes)
     if options.drop_missing:
@@ -425,12 +425,12 @@ def without_rows(rows: Source, options: ReadOptions) -> Source:
 
 
 def few_labelled(labelled: NDArray[np.bool_]) -> bool:
-    """Tell whether labels are of so few of the rows that the others are to be labelled, not damaged."""
+    """Return whether so few rows have labels that the others are unlabelled rather than damaged."""
     return FEWEST_LABELS <= int(np.count_nonzero(labelled)) <= len(labelled) / 2
 
 
 def _with_others(source: Source, labelled: NDArray[np.bool_]) -> Source:
-    """Return the rows with a label, with the other rows beside them."""
+    """Return the rows with a label, and the other rows as unlabelled."""
     count = np.count_nonzero(~labelled)
     doubt = f"{count:,} of {len(labelled):,} rows have no label, and count in accuracy and prevalence alone"
     return replace(source.kept(labelled, doubts=[doubt]), unlabelled=source.kept(~labelled))

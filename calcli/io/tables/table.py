@@ -1,4 +1,4 @@
-"""Tables: named Arrow columns that can be read again and again, whatever file they are in."""
+"""Tables: named Arrow columns that can be read repeatedly, from any format."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from calcli.io.layouts.classlabels import joined_metadata, names_alone
 from calcli.io.messages import ALIKE, KeptPlace, Place, listed
 from calcli.io.tables.source import MARK, Contents
 
-FEW_ROWS = 4096  # are read as fast as one
+FEW_ROWS = 4096  # bytes that are read as fast as one
 Row = Callable[[int], str]  # names a row, for messages
 Read = Callable[[Sequence[str], int | None], Iterator[Any]]
 Holds = Literal["float", "integer", "text", "list", "other"]
@@ -26,14 +26,14 @@ Holds = Literal["float", "integer", "text", "list", "other"]
 
 @dataclass(frozen=True)
 class Derived:
-    """A column that is made of a stored one.
+    """A column derived from a stored one.
 
     Attributes
     ----------
     name, type
         Of the new column, a pyarrow.DataType.
     make
-        Makes it of a pyarrow.Array of the stored one.
+        Makes it from a pyarrow.Array of the stored column.
     """
 
     name: str
@@ -55,13 +55,13 @@ class Table(Contents):
         Yields pyarrow.RecordBatches of some columns, in their order, from the first row on; given a number,
         of about this many rows at once, for readers who stop soon.
     text
-        The same rows as they are written, where that is text and the types are what it looks like.
+        The same rows as text, if the file is text and the types were inferred.
     packed
-        How columns came about that have another form in the file.
+        Unpacked columns, by the form in the file.
     delimiter
         Between the fields of text.
     note
-        What to say of the file.
+        A note on the file.
     """
 
     place: Place
@@ -81,7 +81,7 @@ class Table(Contents):
 
     @property
     def mark(self) -> str:
-        """The calibrators that were applied to it, as metadata say."""
+        """The applied calibrators, from metadata."""
         return (self.schema.metadata or {}).get(MARK, b"").decode("ascii", "replace")
 
     @property
@@ -110,7 +110,7 @@ class Table(Contents):
         return pa.chunked_array([of_joined_type(c, kind, self.place.name, name) for c in columns], kind)
 
     def beside(self, values: Mapping[str, str]) -> Table:
-        """Return the table with columns that have one value, where it has none of their names."""
+        """Return the table with further columns of one value each, unless it has columns of these names."""
         new = {name: value for name, value in values.items() if name not in self.schema.names}
         return beside(self, new) if new else self
 
@@ -121,11 +121,11 @@ def in_memory(name: str, table: Any) -> Table:
     return Table(place, table.schema, partial(_held, table))
 
 
-# what reads is a function of a module with the first arguments given: a fit to a table can be pickled
+# readers are partial module functions: a fit to a table can be pickled
 
 
 def is_held(table: Table) -> bool:
-    """Tell whether a table is in memory."""
+    """Return whether a table is in memory."""
     return isinstance(table.read, partial) and table.read.func is _held
 
 
@@ -168,7 +168,7 @@ def _row_from(place: Place, start: int, row: int) -> str:
 
 
 def beside(table: Table, values: Mapping[str, Any]) -> Table:
-    """Return a table with further columns: text that is the same in all rows, or a pyarrow.ChunkedArray."""
+    """Return a table with further columns: a text for all rows, or a pyarrow.ChunkedArray."""
     fields = [
         *table.schema,
         *(pa.field(name, pa.string() if isinstance(it, str) else it.type) for name, it in values.items()),
@@ -213,7 +213,7 @@ def _some(
 
 
 def written(table: Table, names: Sequence[str]) -> Table:
-    """Return a table of text with these columns as they are written, and others as they are seen."""
+    """Return a table of text with these columns as written, and others with inferred types."""
     text, texts = table.text, {*names}
     assert text is not None
     fields = [text.schema.field(field.name) if field.name in texts else field for field in table.schema]
@@ -235,12 +235,12 @@ def _as_written(
 
 
 def joined(tables: Sequence[Table]) -> Table:
-    """Put tables one after the other.
+    """Join tables row-wise.
 
     Raises
     ------
     InputError
-        If they do not have the same columns, of types that go together.
+        If their columns differ, or the types of columns do not fit together.
     """
     table = tables[0]
     if len(tables) == 1:
@@ -269,7 +269,7 @@ def joined(tables: Sequence[Table]) -> Table:
 
 
 def _number_of_all(field: Any, tables: Sequence[Table]) -> Any:
-    """Return a field of several tables; decimals and what else are numbers of no common precision."""
+    """Return a field of several tables; decimals and other numbers have no common precision."""
     kinds = {decoded(part.schema.field(field.name).type) for part in tables}
     return field.with_type(pa.float64()) if len(kinds) > 1 and any(map(pa.types.is_decimal, kinds)) else field
 
@@ -287,7 +287,7 @@ def _each(
 
 
 def _with_text_alike(tables: Sequence[Table]) -> list[Table]:
-    """Return parts as they are written where others hold text."""
+    """Return parts as text in columns where others hold text."""
     texts = {field.name for part in tables for field in part.schema if holds_of(field.type) == "text"}
     return [written(part, [c for c in part.columns if c in texts]) if part.text else part for part in tables]
 
@@ -324,12 +324,12 @@ def decoded(kind: Any) -> Any:
 
 
 def is_list(kind: Any) -> bool:
-    """Tell whether values of an Arrow type are lists of any lengths."""
+    """Return whether values of an Arrow type are lists."""
     return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind))
 
 
 def holds_of(kind: Any) -> Holds:
-    """Return what values of an Arrow type are."""
+    """Return the words for values of an Arrow type."""
     types = pa.types
     if types.is_dictionary(kind):
         return holds_of(kind.value_type)
@@ -369,7 +369,7 @@ def of_numbers(values: Array) -> Any:
 
 
 def _widened(column: Any) -> Any:
-    """Return a column as pyarrow can cast it, which half-floats are not in all its versions."""
+    """Return a column in a type that pyarrow can cast; some versions cannot cast half-floats."""
     if column.type != pa.float16():
         return column
     values = column.to_numpy(zero_copy_only=False).astype(np.float32)
@@ -377,7 +377,7 @@ def _widened(column: Any) -> Any:
 
 
 def aligned(values: Any, kind: Any) -> Any:
-    """Return an array as one of another type, fields of structs by name; missing fields are null."""
+    """Return an array in another type, with fields of structs by name; missing fields are null."""
     if values.type == kind:
         return values
     if pa.types.is_struct(values.type) and pa.types.is_struct(kind):
@@ -394,16 +394,16 @@ def aligned(values: Any, kind: Any) -> Any:
         return pa.Array.from_buffers(
             kind, len(values), values.buffers()[:2], values.null_count, values.offset, [inner]
         )
-    return values.cast(kind, safe=False)  # a type of all parts has room for any, but for large integers
+    return values.cast(kind, safe=False)  # a type of all parts can hold all values, except large integers
 
 
 def of_joined_type(values: Any, kind: Any, name: str, column: str, cast: Any = pa.Array.cast) -> Any:
-    """Return an array of a part as one of the type of all parts.
+    """Return an array of a part in the type of all parts.
 
     Raises
     ------
     InputError
-        If this has no room for a value; `name` is the name of the data set.
+        If this type cannot hold a value; `name` is the name of the data set.
     """
     try:
         return cast(values, kind)
@@ -431,7 +431,7 @@ def joined_schema(schemas: Sequence[Any]) -> Any:
     Raises
     ------
     pyarrow.ArrowException
-        If no one type can hold the types of a column.
+        If no single type can hold the types of a column.
     """
     fields = {(field.name, field.type) for schema in schemas for field in schema}
     unlike = {name for name, times in Counter(name for name, _ in fields).items() if times > 1}
@@ -451,7 +451,7 @@ def aligned_batches(batches: Iterable[Any], schema: Any, name: str) -> Iterator[
     Raises
     ------
     InputError
-        If a column cannot be of the type in the schema; `name` is the name of the data set.
+        If a column cannot have the type in the schema; `name` is the name of the data set.
     """
     for batch in batches:
         for place, column in enumerate(batch.schema.names):
@@ -463,7 +463,7 @@ def aligned_batches(batches: Iterable[Any], schema: Any, name: str) -> Iterator[
 
 
 def joined_batch(batches: Sequence[Any], schema: Any) -> Any:
-    """Return batches as one, their columns of the types in a schema."""
+    """Return batches as one, with columns of the types in a schema."""
     columns = []
     for column in batches[0].schema:
         kind = schema.field(column.name).type

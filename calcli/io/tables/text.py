@@ -1,4 +1,4 @@
-"""Columns of text, and what they look like: numbers, truth, or text."""
+"""Inferring the types of text columns: numbers, booleans, or text."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ TRUE, FALSE = "(1|True|TRUE|true)", "(0|False|FALSE|false)"
 MISSING, TRUTH = f"^({'|'.join(map(re.escape, NULLS))})$", f"^({TRUE}|{FALSE})$"
 BLANKS = " \t"
 WHOLE = r"^[ \t]*[-+]?[0-9]+[ \t]*$"
-CODE = r"^[ \t]*[-+]?0[0-9]"  # what is no plain number, as an id
-NARROW = (pa.null(), pa.bool_(), pa.int64(), pa.float64(), pa.string())  # each has room for those before it
-FEW = 16  # values that are tried before all are
+CODE = r"^[ \t]*[-+]?0[0-9]"  # not a plain number, such as an id
+NARROW = (pa.null(), pa.bool_(), pa.int64(), pa.float64(), pa.string())  # each can hold the types before it
+FEW = 16  # values tried before all values
 LIMIT = 2.0**63  # beyond which whole numbers are names
 
 
 def with_types(text: Table) -> Table:
-    """Return a table of text columns as what they look like in all rows, with the text beside."""
-    if len(set(text.columns)) < len(text.columns):  # which is refused
+    """Return a table of text columns with inferred types, keeping the text."""
+    if len(set(text.columns)) < len(text.columns):  # refused later
         return text
     kinds, seen = dict.fromkeys(text.columns, pa.null()), list[Any]()
     for batch in text.batches(text.columns):
@@ -46,7 +46,7 @@ def with_types(text: Table) -> Table:
 
 
 def has_codes(table: Table, name: str) -> bool:
-    """Tell whether a column of whole numbers is text that begins with a zero somewhere, as 0012."""
+    """Return whether a column of whole numbers has text with a leading zero, such as 0012."""
     text = table.text
     if text is None or name not in text.columns or not pa.types.is_integer(table.schema.field(name).type):
         return False
@@ -55,7 +55,7 @@ def has_codes(table: Table, name: str) -> bool:
 
 
 def _joint(so_far: Any, kind: Any) -> Any:
-    """Return a type with room for the values of two."""
+    """Return a type that can hold the values of two types."""
     kinds = {so_far, kind}
     if pa.bool_() in kinds and kinds & {pa.int64(), pa.float64()}:
         return pa.string()
@@ -63,7 +63,7 @@ def _joint(so_far: Any, kind: Any) -> Any:
 
 
 def _seen(column: Any) -> Any:
-    """Return a column of text as what all of its values look like."""
+    """Return a column of text in the type that fits all values."""
     for kind in (pa.int64(), pa.float64()):
         with suppress(pa.ArrowInvalid):
             values = _cast(column, kind)
@@ -82,12 +82,12 @@ def _seen(column: Any) -> Any:
 
 
 def _cast(column: Any, kind: Any) -> Any:
-    column[:FEW].cast(kind)  # each value that fails costs as much as many that do not
+    column[:FEW].cast(kind)  # each failing value costs as much as many others
     return column.cast(kind)
 
 
 def _are_names(column: Any, values: Any) -> bool:
-    """Tell whether numbers are names: all whole, and some with more digits than integers have."""
+    """Return whether numbers are names: all whole, and some with more digits than integers have."""
     if pa.types.is_integer(values.type):
         return False
     far = pc.max(pc.abs(values)).as_py() or 0
@@ -95,7 +95,7 @@ def _are_names(column: Any, values: Any) -> bool:
 
 
 def _values(kind: Any, column: Any, _: Row | None = None) -> Any:
-    """Return the values of a column of text, which look like this."""
+    """Return the values of a column of text in a type."""
     if pa.types.is_string(kind):
         return column
     if pa.types.is_null(kind):
@@ -110,4 +110,4 @@ def _values(kind: Any, column: Any, _: Row | None = None) -> Any:
 
 
 def _matches(column: Any, pattern: str) -> Any:
-    return pc.match_substring_regex(column, pattern)  # looking words up takes an array, which imports pandas
+    return pc.match_substring_regex(column, pattern)  # looking up words needs an array, which imports pandas

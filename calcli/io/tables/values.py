@@ -30,9 +30,9 @@ from calcli.io.tables.text import has_codes
 from calcli.io.words import NULLS
 
 SEVERAL = "where several classes may be true at once, evaluate each class by itself"
-LONG, MOST_BYTES = 1000, 1 << 29  # characters of a name, and of all rows if each were as long as the longest
+LONG, MOST_BYTES = 1000, 1 << 29  # characters of a name, and of all rows if padded to the longest
 
-EXACT, MOST = 2**53, 1e38  # up to the first a float holds any integer; beyond the second nobody counted one
+EXACT, MOST = 2**53, 1e38  # floats hold any integer up to the first; integers beyond the second are no counts
 
 
 def column_values(table: Table, name: str) -> Array:
@@ -78,7 +78,7 @@ def _doubles_of(table: Table, name: str) -> Iterator[Array]:
 
 
 def distinct_texts(table: Table, name: str) -> Array:
-    """Return a column by which rows may be taken together, such as ids; codes, as 0012, are text.
+    """Return a column that identifies rows, such as ids; codes such as 0012 are text.
 
     Raises
     ------
@@ -99,13 +99,13 @@ def distinct_texts(table: Table, name: str) -> Array:
 
 
 def are_rounded(values: Array) -> bool:
-    """Tell whether floats are integers, some perhaps rounded; nan and inf do not count."""
+    """Return whether floats are integers, perhaps rounded; nan and inf do not count."""
     finite = values[np.isfinite(values)]
     return EXACT <= float(np.abs(finite).max(initial=0)) < MOST and bool((finite == np.floor(finite)).all())
 
 
 def worded(table: Table, name: str) -> Array:
-    """Return a column, numbers that metadata have names for as these; others, and missing ones, as text."""
+    """Return a column with numbers replaced by their names in metadata; others, and missing ones, as text."""
     values, names = column_values(table, name), class_labels(table.schema).get(name)
     if names is None or values.dtype.kind not in "iuf":
         return values
@@ -116,12 +116,12 @@ def worded(table: Table, name: str) -> Array:
 
 
 def exact_numbers(batches: Iterable[Any]) -> Array:
-    """Return the one column of record batches, of numbers: missing ones are nan, or empty if it is text."""
+    """Return the only column of record batches, numbers: missing values are nan, or empty as text."""
     return _together([numbers_in(batch.column(0)) for batch in batches])
 
 
 def numbers_in(column: Any) -> Array:
-    """Return an Arrow column of numbers, of large integers and decimals what tells all values apart."""
+    """Return an Arrow column of numbers; large integers and decimals stay distinct."""
     kind = decoded(column.type)
     if pa.types.is_decimal(kind):
         return _decimals(column.cast(kind))
@@ -131,7 +131,7 @@ def numbers_in(column: Any) -> Array:
 
 
 def _whole_numbers(column: Any) -> Array:
-    """Return integers: with missing ones as floats, or as text where floats would round them."""
+    """Return integers; with missing values as floats, or as text if floats would round them."""
     if column.null_count:
         ends = [abs(end or 0) for end in pc.min_max(column).as_py().values()]
         if max(ends) > EXACT:
@@ -141,7 +141,7 @@ def _whole_numbers(column: Any) -> Array:
 
 
 def _decimals(column: Any) -> Array:
-    """Return decimals: whole ones as integers, others as floats, or as text where they are too large."""
+    """Return decimals: whole ones as integers, others as floats, or as text if too large."""
     with suppress(pa.ArrowInvalid):  # of a fraction, or more than 64 bits
         return _whole_numbers(column.cast(pa.int64()))
     floats = _floats(column)
@@ -155,12 +155,12 @@ def _floats(column: Any) -> Array:
 
 
 def _plain(text: str) -> str:
-    """Return a decimal without the zeros behind its point."""
+    """Return a decimal without trailing zeros."""
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def _together(arrays: Sequence[Array]) -> Array:
-    """Return numbers in parts as one array, or as text where no one type holds all of them exactly."""
+    """Return numbers of parts as one array, or as text if no type holds all of them exactly."""
     if len({part.dtype for part in arrays}) < 2:
         return np.concatenate(arrays) if arrays else np.empty(0)
     kinds = {part.dtype.kind for part in arrays}
@@ -173,12 +173,12 @@ def _together(arrays: Sequence[Array]) -> Array:
 
 
 def _most(part: Array) -> int:
-    """Return how far integers are from 0."""
+    """Return the largest distance of integers from 0."""
     return max(-int(part.min(initial=0)), int(part.max(initial=0)))
 
 
 def _texts(part: Array) -> Array:
-    """Return numbers as integers are written, where they are whole; missing ones are empty."""
+    """Return whole numbers as the text of integers; missing ones are empty."""
     if part.dtype.kind == "U":
         return part
     return np.array(["" if n != n else str(int(n) if n % 1 == 0 else n) for n in part.tolist()], str)
@@ -218,7 +218,7 @@ def _texts_in(column: Any) -> Labels:
 
 
 def one_true(table: Table, columns: Sequence[str], classes: Sequence[str]) -> Any:
-    """Return the class of each row, a pyarrow.ChunkedArray: the one with 1 in its column, and 0 in others.
+    """Return the class of each row, a pyarrow.ChunkedArray: the class with 1 in its column, 0 in others.
 
     Raises
     ------
@@ -238,7 +238,7 @@ def one_true(table: Table, columns: Sequence[str], classes: Sequence[str]) -> An
 
 
 def missing_in(table: Table, names: Sequence[str], classes: Sequence[str] = ()) -> NDArray[np.bool_]:
-    """Return (N,) in which rows one of these columns is missing; the name of a class is not."""
+    """Return (N,) which rows lack a value in one of these columns; names of classes are not missing."""
     missing: NDArray[np.bool_] = np.logical_or.reduce([_missing(table, name, classes) for name in names])
     return missing
 
@@ -255,7 +255,7 @@ def _missing_lists(lists: Any) -> Array:
     """Return (n,) whether a list is missing or empty, or holds a missing value."""
     lengths = pc.fill_null(pc.list_value_length(lists), 0).to_numpy(zero_copy_only=False)
     missing: Array = lengths == 0
-    values = lists.flatten()  # without those that may stand below missing lists
+    values = lists.flatten()  # without values below missing lists
     wrong = pc.is_null(values, nan_is_null=pa.types.is_floating(values.type))
     missing[np.repeat(np.arange(len(lengths)), lengths)[wrong.to_numpy(zero_copy_only=False)]] = True
     return missing

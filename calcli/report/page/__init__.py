@@ -1,4 +1,4 @@
-"""Results -> one HTML page that needs nothing else: no network, no script to be read."""
+"""Results as one self-contained HTML page: no network, and readable without scripts."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from calcli.core.language.text import plain
 from calcli.core.language.version import __version__
 from calcli.report.shown import Headline, Shown, TextTable, spelled
 
-LONG = 12  # rows from which a table can be searched
-WIDE = 32  # characters from which a cell is folded
+LONG = 12  # rows from which a table has a search field
+WIDE = 32  # characters from which a cell is collapsed
 BETWEEN_WORDS = re.compile(r"([:=/_])(?=\w)")  # where names of metrics and files may be broken
 CODE = re.compile(r"`([^`]*)`")
 TAGS = {"best": "strong", "second": "u", "both": "strong"}
@@ -29,11 +29,11 @@ class Picture:
     Attributes
     ----------
     title, caption
-        What it shows, and how to read it.
+        Its title, and how to read it.
     svg
         The figure as an SVG element.
     system
-        Its owner; "" for one of all systems.
+        The system it belongs to; "" for a figure of all systems.
     """
 
     title: str
@@ -51,7 +51,7 @@ class Figures(Shown):
     systems
         Their names.
     written
-        The files they are in.
+        Their files.
     drawn
         Pictures of a page.
     """
@@ -67,7 +67,7 @@ class Figures(Shown):
         return []
 
     def headline(self) -> Headline:
-        """Return the owner of these figures."""
+        """Return the systems of these figures."""
         return Headline(", ".join(self.systems))
 
     def pictures(self) -> Sequence[Picture]:
@@ -85,7 +85,7 @@ class Figures(Shown):
 def page_text(report: Shown) -> str:
     """Return results as a page of HTML.
 
-    The first figure stands beside the headline and the first table, if these are of one system.
+    The first figure stands beside the headline and the first table, if there is one system.
     """
     pictures = report.pictures()
     script, style = _part("page.js"), _part("page.css")
@@ -131,7 +131,7 @@ def _part(name: str) -> str:
 
 
 def _names(titles: Sequence[str]) -> list[str]:
-    """Return a name for each title that links can hold; none occurs twice."""
+    """Return a distinct name for each title, for use in links."""
     slugs = [re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-") or "part" for title in titles]
     return [f"{slug}-{slugs[:n].count(slug)}" if slug in slugs[:n] else slug for n, slug in enumerate(slugs)]
 
@@ -244,5 +244,5 @@ def _sentence(text: str) -> str:
 
 
 def _breakable(text: str) -> str:
-    """Let a text be broken between the words of names of metrics and files."""
+    """Return text with break points within names of metrics and files."""
     return BETWEEN_WORDS.sub(r"\1<wbr>", text)
