@@ -21,7 +21,7 @@ def plot(
     *,
     drawing: Annotated[PlotSettings, chosen("", "figures lens by calibrators title width height style")],
     reading: ReadingSystems,
-    settings: Annotated[Settings, COMPUTED, CLUSTER],
+    settings: Annotated[Settings, COMPUTED, CLUSTER, chosen("What is computed", "thresholds")],
     calibration_data: CalibrationData = None,
     engine: Engine = None,
     format: Annotated[

@@ -348,6 +348,21 @@ def test_curves_of_thresholds_and_what_needs_no_scores(two, three):
         draw("precision-recall", {"a": evaluate(none, Settings(("accuracy",), draws=0))})
 
 
+def test_a_decision_curve_has_intervals_and_the_difference_of_two():
+    systems = {"a": make(800, 2, 2.0, "two.csv"), "b": make(800, 2, 1.0, "two.csv")}
+    drawing = draw("net-benefit", systems)
+    above, below = drawing.figure.axes
+    table, change = drawing.tables["b, intervals"], drawing.tables["b minus a"]
+    bars = [bar for bar in above.collections if isinstance(bar, LineCollection)]
+    drawn = np.array(bars[1].get_segments())[:, :, 1]
+    np.testing.assert_array_equal(drawn, np.c_[table["low"], table["high"]])
+    np.testing.assert_array_equal(below.lines[1].get_xydata(), np.c_[change["threshold"], change["value"]])
+    at = np.searchsorted(table["threshold"], 0.5)
+    values = [drawing.tables[f"{name}, intervals"]["value"][at] for name in "ab"]
+    assert change["value"][at] == pytest.approx(values[1] - values[0])
+    assert drawing.caption.endswith("Below: the difference of both on the same rows.")
+
+
 def test_the_wide_end_of_an_interval_does_not_flatten_rejection_curves():
     """Of 2,000 sure rows the interval on the last ten reaches 28%; the curves stay below 3%."""
     wrong = np.arange(2000) % 50 == 0

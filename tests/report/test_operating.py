@@ -80,3 +80,24 @@ def test_what_is_no_threshold_is_refused(thresholds):
 def test_more_classes_have_no_operating_points():
     with pytest.raises(UsageError, match="--thresholds is for probabilities of two classes"):
         calcli.evaluate(RNG.dirichlet([1, 1, 1], 50), RNG.integers(3, size=50), thresholds=[0.5])
+
+
+def test_points_are_those_of_dcurves():
+    """The example of dcurves: 105 of 750 rows have cancer, and so many lie at or above each threshold."""
+    at, found, alarms = (0.05, 0.15, 0.25, 0.35), (96, 82, 72, 57), (320, 128, 72, 36)
+    events, others = (-np.diff([*counts, 0]) for counts in ((105, *found), (645, *alarms)))
+    score = np.repeat([0.01, *at], events + others)
+    label = np.concatenate([np.repeat([1, 0], pair) for pair in zip(events, others, strict=True)])
+    report = calcli.evaluate(np.stack([1 - score, score], axis=1), label, thresholds=at, draws=0)
+    published = (0.10554385964912281, 0.07921568627450982, 0.064, 0.05015384615384615)
+    for threshold, benefit in zip(at, published, strict=True):
+        assert report[f"net_benefit:threshold={threshold}"].value == pytest.approx(benefit, abs=1e-10)
+    quarter = report.to_dict()["results"][0]["operating_points"][2]
+    assert quarter["treat_all"] == pytest.approx(-0.44 / 3, abs=1e-10)
+    assert quarter["avoided"] == pytest.approx(63.2, abs=1e-10)
+
+
+def test_a_threshold_of_many_digits_keeps_them():
+    scores = np.stack([1 - SCORE, SCORE], axis=1)
+    points = calcli.evaluate(scores, LABEL, thresholds=[0.123456789], draws=0).to_dict()["results"][0]
+    assert [point["threshold"] for point in points["operating_points"]] == [0.123456789]

@@ -39,7 +39,7 @@ from calcli.core.evaluating.measurements import Measurements
 from calcli.core.evaluating.metrics.base import Pair, System
 from calcli.core.evaluating.results import Estimate, Summary
 from calcli.core.evaluating.sections import ORDER
-from calcli.core.evaluating.usual import default_metrics, is_sampled
+from calcli.core.evaluating.usual import default_metrics, is_sampled, operating_points
 from calcli.core.language.entries import Metric
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import Measure, parse_metric, parse_metrics
@@ -471,7 +471,7 @@ def compare(
         plan = replace(plan, ranked_by=usually_compared(systems[0])[0])
     if (ranked_by := parse_metric(plan.ranked_by, settings.defaults)).entry.direction == "none":
         raise UsageError(f"no value of {ranked_by} is better than another; rank by log_loss")
-    settings = replace(settings, metrics=compared_metrics(systems[0], settings, plan))
+    settings = replace(settings, metrics=compared_metrics(systems[0], settings, plan), thresholds=())
     for system in systems:
         system.require_named_class()
     for system in systems[:1] if plan.paired else systems:
@@ -517,9 +517,13 @@ def parse_margins(texts: Sequence[str]) -> dict[str, Margin]:
 
 
 def compared_metrics(baseline: Predictions, settings: Settings, plan: Plan) -> tuple[str, ...]:
-    """Return the metrics of a comparison: the named or default ones, and others that the plan names."""
+    """Return the metrics of a comparison: the named or default ones, and others that the plan names.
+
+    At each threshold of the settings it is the net benefit.
+    """
     metrics = settings.metrics or usually_compared(baseline, settings.costs)
-    return tuple(dict.fromkeys([*metrics, *(plan.margins or {}), plan.ranked_by]))
+    benefits = [point[-1].text for point in operating_points(baseline, settings).values()]
+    return tuple(dict.fromkeys([*metrics, *benefits, *(plan.margins or {}), plan.ranked_by]))
 
 
 def usually_compared(predictions: Predictions, costs: Sequence[Costs] = ()) -> list[str]:

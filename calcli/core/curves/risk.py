@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from calcli.core.comparing.comparison import evidence, measured_systems
+from calcli.core.comparing.pairing import Paired, pair
 from calcli.core.curves.needs import problem_of, row_weights
 from calcli.core.curves.reliability import FEW_ROWS
 from calcli.core.data.arrays import Bools, Doubles, Positions, Tables
 from calcli.core.estimators.expected import BetaScore, IntegralOfRisks
-from calcli.core.estimators.intervals import wilson_interval
+from calcli.core.estimators.intervals import Interval, wilson_interval
+from calcli.core.evaluating.metrics.base import Pair
 from calcli.core.evaluating.metrics.scores import OfThresholds
 from calcli.core.evaluating.results import Estimate, Evaluation
+from calcli.core.language.errors import CalcliError, NeedsRows
 from calcli.core.language.expressions import parse_metrics
 from calcli.core.problems.problem import Problem
 
@@ -80,6 +85,7 @@ WIDEST = 16.0  # largest log-odds: costs of one to nine million
 PLAIN = {"log_loss": BetaScore(1, 1), "brier": BetaScore(2, 2)}  # integrals of risks, up to a factor
 TAIL = 3.0  # log-odds shown beyond the most extreme score, where the risk falls to 0
 HIGHEST = 0.99  # largest threshold shown: beyond it, one false positive outweighs a hundred true ones
+SPACED = tuple(n / 20 for n in range(1, 20))  # thresholds with intervals, if none are asked for
 
 
 @dataclass(frozen=True)
@@ -324,6 +330,39 @@ class PrecisionRecall:
 
 
 @dataclass(frozen=True)
+class Benefits:
+    """Net benefits of a system at some thresholds, or the differences between two systems.
+
+    Attributes
+    ----------
+    threshold
+        (q,) in (0, 1).
+    value
+        (q,) net benefits or their differences.
+    low, high
+        (q,) ends of the interval at each threshold; nan where there is none.
+    """
+
+    threshold: Doubles
+    value: Doubles
+    low: Doubles
+    high: Doubles
+
+    @classmethod
+    def of(cls, points: Mapping[float, tuple[float, Interval | None]]) -> Benefits:
+        """Return values and their intervals by threshold as columns."""
+        rows = [
+            (t, x, ends.low, ends.high) if ends else (t, x, math.nan, math.nan)
+            for t, (x, ends) in points.items()
+        ]
+        return cls(*np.array(rows).T)
+
+    def tables(self) -> Tables:
+        """Return the table of the values."""
+        return {"": vars(self)}
+
+
+@dataclass(frozen=True)
 class NetBenefit:
     """Net benefit at every threshold (Vickers & Elkin 2006).
 
@@ -333,15 +372,20 @@ class NetBenefit:
         (p,) evenly spaced, from 0 to `HIGHEST`.
     net_benefit, treat_all
         (p,) of predicting the class where its score is at least that, and everywhere.
+    points
+        The net benefits with intervals; None of a state that does not keep them.
     """
 
     threshold: Doubles
     net_benefit: Doubles
     treat_all: Doubles
+    points: Benefits | None = None
 
     def tables(self) -> Tables:
-        """Return the table behind the curve."""
-        return {"": {name: getattr(self, name) for name in ("threshold", "net_benefit", "treat_all")}}
+        """Return the table behind the curve, and the net benefits with intervals."""
+        names = ("threshold", "net_benefit", "treat_all")
+        points = {} if self.points is None else {"intervals": vars(self.points)}
+        return {"": {name: getattr(self, name) for name in names}, **points}
 
 
 def precision_recall(problem: Problem) -> PrecisionRecall:
@@ -357,8 +401,8 @@ def precision_recall(problem: Problem) -> PrecisionRecall:
     return PrecisionRecall(*curve, float(hits[-1] / every[-1]))
 
 
-def net_benefit(problem: Problem) -> NetBenefit:
-    """Return the net benefit of the ordered problem of one class."""
+def net_benefit(problem: Problem, points: Benefits | None = None) -> NetBenefit:
+    """Return the net benefit of the ordered problem of one class, with its values at some thresholds."""
     threshold = np.linspace(0, HIGHEST, POINTS)
     weights = row_weights(problem)
     below = np.searchsorted(problem.score, threshold, side="left")
@@ -367,4 +411,40 @@ def net_benefit(problem: Problem) -> NetBenefit:
         for values in (weights * problem.outcome, weights * ~problem.outcome)
     )
     odds = threshold / (1 - threshold)
-    return NetBenefit(threshold, hits[below] - alarms[below] * odds, hits[0] - alarms[0] * odds)
+    return NetBenefit(threshold, hits[below] - alarms[below] * odds, hits[0] - alarms[0] * odds, points)
+
+
+def benefits(evaluations: Sequence[Evaluation]) -> tuple[list[Benefits | None], Benefits | None]:
+    """Return the net benefits of systems with intervals, and the differences, second minus first, of a pair.
+
+    They are at the thresholds of the settings, else at evenly spaced ones. A pair has the same cases in both
+    systems.
+
+    Parameters
+    ----------
+    evaluations
+        Of two classes.
+    """
+    settings, every = evaluations[0].settings, [evaluation.predictions for evaluation in evaluations]
+    names = tuple(f"net_benefit:threshold={t!r}" for t in settings.thresholds or SPACED)
+    settings = replace(settings, metrics=names, thresholds=(), draws=0, priors=None, shift_to_priors=None)
+    same = Paired(tuple(every), (0,) * len(every), paired=False)
+    if len(every) == 2:
+        with suppress(CalcliError):  # other cases
+            same = pair(every)
+    try:
+        systems = measured_systems(same.systems, settings, same.paired)
+    except NeedsRows:
+        return [None] * len(every), None
+    metrics = {call.arguments["threshold"]: call for call in parse_metrics(names)}
+    points: list[Benefits | None] = []
+    for system in systems:
+        by_threshold = {t: metric.estimate(system.measured, settings) for t, metric in metrics.items()}
+        points.append(Benefits.of({t: (e.value, e.interval) for t, e in by_threshold.items()}))
+    if not same.paired:
+        return points, None
+    changes, sides = {}, Pair(systems[0], systems[1], settings)
+    for t, metric in metrics.items():
+        change = sides.candidate.value(metric) - sides.baseline.value(metric)
+        changes[t] = change, evidence(metric, sides).interval(settings.level)
+    return points, Benefits.of(changes)

@@ -41,7 +41,7 @@ def operating_points(predictions: Predictions, settings: Settings) -> dict[float
     if settings.thresholds and (predictions.n_classes != 2 or not predictions.has_probabilities):
         raise UsageError("--thresholds is for probabilities of two classes; leave it out")
     return {
-        threshold: [parse_metric(f"{name}:threshold={threshold:g}", settings.defaults) for name in OPERATING]
+        threshold: [parse_metric(f"{name}:threshold={threshold!r}", settings.defaults) for name in OPERATING]
         for threshold in settings.thresholds
     }
 

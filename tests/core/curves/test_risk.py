@@ -9,6 +9,7 @@ from sklearn.metrics import precision_recall_curve
 
 from calcli.core.curves.needs import problem_of
 from calcli.core.curves.risk import (
+    benefits,
     integrals_of,
     net_benefit,
     precision_recall,
@@ -178,3 +179,43 @@ def test_net_benefit_is_counted_row_by_row(rows):
         assert found == pytest.approx((true - false * t / (1 - t)) / every.sum())
         share = np.average(outcome, weights=weights)
         assert treat_all == pytest.approx(share - (1 - share) * t / (1 - t))
+
+
+@pytest.fixture
+def pair_of_systems(binary):
+    rng = np.random.default_rng(4)
+    score = rng.beta(1.2, 3, 1500)
+    labels = (rng.random(1500) < score).astype(int)
+    worse = np.clip(score + rng.normal(0, 0.15, 1500), 0.001, 0.999)
+    settings = Settings(metrics=("log_loss",), thresholds=(0.1, 0.3), draws=0)
+    return [evaluate(binary(scores, labels), settings) for scores in (score, worse)]
+
+
+def test_intervals_of_net_benefit_are_those_of_the_metric(pair_of_systems):
+    points, change = benefits(pair_of_systems)
+    for system, found in zip(pair_of_systems, points, strict=True):
+        for n, threshold in enumerate((0.1, 0.3)):
+            estimate = system.estimates[f"net_benefit:threshold={threshold}"]
+            assert (found.value[n], found.low[n], found.high[n]) == pytest.approx(
+                (estimate.value, estimate.interval.low, estimate.interval.high), abs=1e-12
+            )
+    # near Student's t of what the rows bring, but for the skewness
+    for n, odds in enumerate((1 / 9, 3 / 7)):
+        of_rows = [
+            (p.scores.array[:, 1] >= (0.1, 0.3)[n]) * np.where(p.labels == 1, 1, -odds)
+            for p in (system.predictions for system in pair_of_systems)
+        ]
+        brought = of_rows[1] - of_rows[0]
+        ends = stats.ttest_1samp(brought, 0).confidence_interval()
+        assert change.value[n] == pytest.approx(brought.mean(), abs=1e-12)
+        assert (change.low[n], change.high[n]) == pytest.approx(
+            (ends.low, ends.high), abs=0.08 * np.ptp(ends)
+        )
+
+
+def test_systems_with_other_cases_have_no_difference(pair_of_systems, binary):
+    rows = pair_of_systems[1].predictions
+    others = binary(rows.scores.array[:1400, 1], rows.labels[:1400])
+    points, change = benefits([pair_of_systems[0], evaluate(others, pair_of_systems[0].settings)])
+    assert change is None
+    assert [len(found.value) for found in points] == [2, 2]
