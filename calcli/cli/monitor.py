@@ -25,7 +25,8 @@ def monitor(
     ],
     reference: Annotated[str | None, text("FILE", "Rows that show what to expect.", under=WATCHED)] = None,
     threshold: Annotated[
-        str | None, text("FILE", "Watch the promise of this threshold.", under=WATCHED)
+        str | None,
+        text("FILE|X", "Watch the promise of a threshold, or count rows at or above X.", under=WATCHED),
     ] = None,
     state: Annotated[
         str | None, text("FILE", "Carry the evidence from run to run in this file.", under=WATCHED)
