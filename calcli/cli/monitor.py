@@ -26,7 +26,7 @@ def monitor(
     reference: Annotated[str | None, text("FILE", "Rows that show what to expect.", under=WATCHED)] = None,
     threshold: Annotated[
         str | None,
-        text("FILE|X", "Watch the promise of a threshold, or count rows at or above X.", under=WATCHED),
+        text("FILE|X", "Watch its promise, or count the rows from X on.", under=WATCHED),
     ] = None,
     state: Annotated[
         str | None, text("FILE", "Carry the evidence from run to run in this file.", under=WATCHED)

@@ -47,7 +47,7 @@ def plot(
     calcli plot val.parquet --calibrator cal.json -o figures
 
     Figures: reliability, deviation, class-wise, ks, corp, smooth, simplex, risk, weighted-risk,
-    net-benefit, precision-recall, rejection, scores, epochs, slices, divergence, temperature,
+    net-benefit, precision-recall, roc, gains, rejection, scores, epochs, slices, divergence, temperature,
     calibration-map.
     """  # noqa: D301 (the escape keeps the lines below it apart)
     from calcli.work.plot import plot_files

@@ -266,7 +266,9 @@ def standard_drawings(evaluation: Evaluation) -> Iterator[tuple[str, Drawing]]:
     """
     predictions = evaluation.predictions
     systems = {system_name(evaluation): evaluation}
-    for name in standard_names(predictions.n_classes, tested=evaluation.settings.draws_outcomes):
+    settings = evaluation.settings
+    tested, thresholds = settings.draws_outcomes, settings.thresholds
+    for name in standard_names(predictions.n_classes, tested=tested, thresholds=thresholds):
         with suppress(NeedsRows):
             yield name, draw(name, systems)
 

@@ -292,7 +292,8 @@ class MonitorReport(Shown):
             return NONE if log_loss is None else number(log_loss)
 
         def precision(part: tuple[int, int]) -> str:
-            return percent(_above(stream.periods[: part[1]])["precision_so_far"])
+            so_far = joined(stream.periods[: part[1]])
+            return percent(so_far.right / so_far.above) if so_far.above else NONE
 
         counted = any(period.seen for period in stream.periods)
         of_threshold: dict[Column, Any] = {

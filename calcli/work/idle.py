@@ -118,6 +118,8 @@ def idle_of_figures(drawing: PlotSettings, settings: Settings) -> list[str]:
         return idle
     if drawing.lens != AUTO_LENS and not any(kind.one_score or kind.bins == "vectors" for kind in kinds):
         idle.append(f"--lens {drawing.lens} has no effect: no figure asked for uses it")
+    if settings.thresholds and not any(kind.at_thresholds for kind in kinds):
+        idle.append("--thresholds has no effect: no figure asked for shows thresholds")
     if settings.metrics and not drawing.by and not any(kind.metrics for kind in kinds):
         idle.append("--metrics has no effect: no figure asked for shows metrics")
     return idle

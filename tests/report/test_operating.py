@@ -9,6 +9,10 @@ from sklearn.metrics import precision_score, recall_score
 
 import calcli
 from calcli.core.language.errors import UsageError
+from calcli.core.language.figures import PlotSettings, standard_names
+from calcli.core.language.settings import Settings
+from calcli.figures import standard_drawings
+from calcli.work.idle import idle_of_figures
 
 THRESHOLDS = (0.1, 0.25, 0.6)
 RNG = np.random.default_rng(8)
@@ -101,3 +105,11 @@ def test_a_threshold_of_many_digits_keeps_them():
     scores = np.stack([1 - SCORE, SCORE], axis=1)
     points = calcli.evaluate(scores, LABEL, thresholds=[0.123456789], draws=0).to_dict()["results"][0]
     assert [point["threshold"] for point in points["operating_points"]] == [0.123456789]
+
+
+def test_figures_that_mark_thresholds_belong_to_a_report_with_thresholds(report):
+    marking = {"net-benefit", "precision-recall", "roc", "gains"}
+    assert marking <= {name for name, _ in standard_drawings(report.evaluation)}
+    assert not marking & {*standard_names(2)}
+    idle = idle_of_figures(PlotSettings({"ks": {}}), Settings(thresholds=(0.1,)))
+    assert idle == ["--thresholds has no effect: no figure asked for shows thresholds"]

@@ -306,27 +306,40 @@ def sums_from(values: Doubles, starts: Positions) -> Doubles:
 
 
 @dataclass(frozen=True)
-class PrecisionRecall:
-    """Precision against recall; rows of equal score are taken together.
+class Rates:
+    """What happens from each score on that the class is predicted; rows of equal score are taken together.
 
     Attributes
     ----------
     threshold
-        (p,) scores at or above which the class is predicted, the highest first.
-    recall, precision
-        (p,) recall and precision at these thresholds.
+        (p,) scores, the highest first.
+    share, recall, precision, false_positive_rate
+        (p,) the share of all rows at or above each score, of the rows of the class, of right ones among these
+        rows, and of the other rows; nan where there are no such rows.
     frequency
-        Frequency of the class: the precision of random scores.
+        Of the class: the precision of random scores.
+    marked
+        The same at the thresholds of the settings; None without any.
     """
 
     threshold: Doubles
+    share: Doubles
     recall: Doubles
     precision: Doubles
+    false_positive_rate: Doubles
     frequency: float
+    marked: Rates | None = None
+
+    @property
+    def lift(self) -> Doubles:
+        """(p,) precision over frequency."""
+        return self.precision / self.frequency
 
     def tables(self) -> Tables:
-        """Return the table behind the curve."""
-        return {"": {name: getattr(self, name) for name in ("threshold", "recall", "precision")}}
+        """Return the table behind the curve, and the marked thresholds."""
+        names = ("threshold", "share", "recall", "precision", "false_positive_rate", "lift")
+        every = {"": self} | ({"marked": self.marked} if self.marked else {})
+        return {part: {name: getattr(rates, name) for name in names} for part, rates in every.items()}
 
 
 @dataclass(frozen=True)
@@ -388,28 +401,43 @@ class NetBenefit:
         return {"": {name: getattr(self, name) for name in names}, **points}
 
 
-def precision_recall(problem: Problem) -> PrecisionRecall:
-    """Return precision and recall of the ordered problem of one class; recall is nan without its rows."""
+def _above(problem: Problem) -> tuple[Doubles, Doubles]:
+    """Return (n + 1,) shares of the weight from each row on: of rows of the class, and of others."""
+    of_class = problem.outcome.astype(np.float64)
+    hits, alarms = (
+        np.append(np.cumsum((row_weights(problem) * kind)[::-1])[::-1], 0) / problem.total_weight
+        for kind in (of_class, 1 - of_class)
+    )
+    return hits, alarms
+
+
+def rates(problem: Problem, thresholds: Sequence[float] = ()) -> Rates:
+    """Return the rates of the ordered problem of one class, at some of many scores and at the thresholds."""
+    hits, alarms = _above(problem)
     starts = np.append(0, problem.run_ends[:-1])[::-1]
-    weights = row_weights(problem)
-    hits, every = np.stack([sums_from(values, starts) for values in (weights * problem.outcome, weights)])
-    starts, hits, every = starts[every > 0], hits[every > 0], every[every > 0]
-    recall = np.divide(hits, hits[-1], out=np.full(len(hits), np.nan), where=hits[-1] > 0)
-    step = np.unique(np.searchsorted(every, np.linspace(0, every[-1], POINTS)).clip(max=len(every) - 1))
-    score = problem.score[starts].astype(np.float64)
-    curve = (score[step], recall[step], (hits / every)[step])
-    return PrecisionRecall(*curve, float(hits[-1] / every[-1]))
+    starts = starts[hits[starts] + alarms[starts] > 0]
+    steps = [np.linspace(0, total[0], POINTS) for total in (hits, alarms)]
+    places = [np.searchsorted(of[starts], at) for of, at in zip((hits, alarms), steps, strict=True)]
+    starts = starts[np.unique(np.concatenate(places)).clip(max=len(starts) - 1)]
+
+    def at(threshold: Doubles, starts: Positions, marked: Rates | None = None) -> Rates:
+        hit, alarm = hits[starts], alarms[starts]
+        recall, precision, false = (
+            np.divide(part, total, out=np.full(len(part), np.nan), where=np.asarray(total) > 0)
+            for part, total in ((hit, hits[0]), (hit, hit + alarm), (alarm, alarms[0]))
+        )
+        return Rates(threshold, hit + alarm, recall, precision, false, float(hits[0]), marked)
+
+    chosen = np.array(thresholds)
+    marked = at(chosen, np.searchsorted(problem.score, chosen)) if thresholds else None
+    return at(problem.score[starts].astype(np.float64), starts, marked)
 
 
 def net_benefit(problem: Problem, points: Benefits | None = None) -> NetBenefit:
     """Return the net benefit of the ordered problem of one class, with its values at some thresholds."""
     threshold = np.linspace(0, HIGHEST, POINTS)
-    weights = row_weights(problem)
-    below = np.searchsorted(problem.score, threshold, side="left")
-    hits, alarms = (
-        np.append(np.cumsum(values[::-1])[::-1], 0) / problem.total_weight
-        for values in (weights * problem.outcome, weights * ~problem.outcome)
-    )
+    hits, alarms = _above(problem)
+    below = np.searchsorted(problem.score, threshold)
     odds = threshold / (1 - threshold)
     return NetBenefit(threshold, hits[below] - alarms[below] * odds, hits[0] - alarms[0] * odds, points)
 

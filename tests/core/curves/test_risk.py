@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy import stats
-from sklearn.metrics import precision_recall_curve
+from sklearn.metrics import precision_recall_curve, recall_score, roc_curve
 
 from calcli.core.curves.needs import problem_of
 from calcli.core.curves.risk import (
     benefits,
     integrals_of,
     net_benefit,
-    precision_recall,
+    rates,
     rejection_curve,
     risk_curve,
     weighted_risk,
@@ -145,29 +145,42 @@ def rows(request):
     return score, rng.random(120) < score, weights
 
 
-def test_precision_and_recall_are_those_of_scikit_learn(rows):
+def test_rates_are_those_of_scikit_learn(rows):
     score, outcome, weights = rows
-    curve = precision_recall(ordered_problem(score, outcome, weights))
+    curve = rates(ordered_problem(score, outcome, weights), (0.25, 1.5))
     seen = slice(None) if weights is None else weights > 0
     given = None if weights is None else weights[seen]
     precision, recall, threshold = precision_recall_curve(outcome[seen], score[seen], sample_weight=given)
     np.testing.assert_array_equal(curve.threshold[::-1], threshold)
     np.testing.assert_allclose(curve.precision[::-1], precision[:-1])
     np.testing.assert_allclose(curve.recall[::-1], recall[:-1])
-    assert curve.frequency == pytest.approx(np.average(outcome, weights=weights))
+    frequency = np.average(outcome, weights=weights)
+    assert curve.frequency == pytest.approx(frequency)
+    fpr, tpr, _ = roc_curve(outcome[seen], score[seen], sample_weight=given, drop_intermediate=False)
+    np.testing.assert_allclose(curve.false_positive_rate, fpr[1:], atol=1e-12)
+    np.testing.assert_allclose(curve.recall, tpr[1:])
+    share = [np.average(score >= t, weights=weights) for t in curve.threshold]
+    np.testing.assert_allclose(curve.share, share)
+    np.testing.assert_allclose(curve.lift, curve.recall / share)
+    assert curve.marked.recall[0] == pytest.approx(
+        recall_score(outcome, score >= 0.25, sample_weight=weights)
+    )
+    assert curve.marked.recall[1] == 0
+    assert np.isnan(curve.marked.precision[1])
 
 
-def test_of_many_rows_some_points_of_that_curve_are_left():
+def test_of_many_rows_some_points_of_that_curve_are_left_also_where_the_class_is_rare():
     rng = np.random.default_rng(1)
-    score = rng.random(5000)
-    outcome = rng.random(5000) < score
-    curve = precision_recall(ordered_problem(score, outcome))
-    assert 300 < len(curve.threshold) < 500
+    score = rng.random(50_000)
+    outcome = rng.random(50_000) < 0.01 * score
+    curve = rates(ordered_problem(score, outcome))
+    assert 600 < len(curve.threshold) < 900
     precision, recall, threshold = precision_recall_curve(outcome, score)
     place = np.searchsorted(threshold, curve.threshold)
     np.testing.assert_allclose(curve.precision, precision[place])
     np.testing.assert_allclose(curve.recall, recall[place])
     assert curve.recall[-1] == 1
+    assert np.diff(curve.recall).max() < 0.01
 
 
 def test_net_benefit_is_counted_row_by_row(rows):
