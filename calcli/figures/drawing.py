@@ -266,9 +266,8 @@ def standard_drawings(evaluation: Evaluation) -> Iterator[tuple[str, Drawing]]:
     """
     predictions = evaluation.predictions
     systems = {system_name(evaluation): evaluation}
-    settings = evaluation.settings
-    tested, thresholds = settings.draws_outcomes, settings.thresholds
-    for name in standard_names(predictions.n_classes, tested=tested, thresholds=thresholds):
+    tested, marks = evaluation.settings.draws_outcomes, bool(evaluation.settings.thresholds)
+    for name in standard_names(predictions.n_classes, tested=tested, marks=marks):
         with suppress(NeedsRows):
             yield name, draw(name, systems)
 

@@ -1,4 +1,4 @@
-"""Cumulative gain and lift against the share of rows that are looked at, the most probable first."""
+"""Cumulative gain and lift against the share of rows, the most probable first."""
 
 from __future__ import annotations
 

@@ -73,36 +73,34 @@ def decision_curves(
     panels = figure.subplots(1 + below, 1, sharex=True, squeeze=False, height_ratios=(5, 2)[: 1 + below])
     axes, names, curves = panels[0, 0], titles(results), {}
     low, high = (min(thresholds), max(thresholds)) if len(thresholds) > 1 else (0, HIGHEST)
+    heights = [0.01]
     for index, (name, result) in enumerate(results.items()):
         look: Look = {"color": SERIES[index % len(SERIES)], "linestyle": DASHES[index % len(DASHES)]}
         axes.plot(result.threshold, result.net_benefit, label=names[name], **look)
         benefits = {"net benefit": result.net_benefit, "treat all": result.treat_all}
         curves[names[name]] = result.threshold, benefits
+        inside = (low <= result.threshold) & (result.threshold <= high)
+        heights += [result.net_benefit[inside].max(), result.treat_all[inside].max()]
+        if result.points is not None:
+            shift = (index - (len(results) - 1) / 2) * BESIDE * (high - low)
+            _bars(axes, result.points, look["color"], shift)
+            heights.append(np.nanmax(result.points.high, initial=0))
     alls = {round(float(result.treat_all[0]), 6): result for result in results.values()}
     for result in alls.values():
         axes.plot(result.threshold, result.treat_all, **CONSTANT)
     axes.axhline(0, **NONE)
     axes.plot([], [], **CONSTANT, label="treat all")
     axes.plot([], [], **NONE, label="treat none")
-    ranges = [(low <= curve.threshold) & (curve.threshold <= high) for curve in results.values()]
-    heights = [
-        max(curve.net_benefit[inside].max(), curve.treat_all[inside].max())
-        for curve, inside in zip(results.values(), ranges, strict=True)
-    ]
-    for index, result in enumerate(results.values()):
-        if result.points is not None:
-            shift = (index - (len(results) - 1) / 2) * BESIDE * (high - low)
-            _bars(axes, result.points, SERIES[index % len(SERIES)], shift)
-            heights.append(np.nanmax(result.points.high, initial=0))
-    top = max(0.01, *heights)
+    top = max(heights)
     room = 0.02 * (high - low) * (len(thresholds) > 1)
     axes.set(xlim=(low - room, high + room), ylim=(-DEPTH * top, 1.05 * top), ylabel="Net benefit")
     if change is not None:
-        panels[1, 0].axhline(0, **NONE)
-        panels[1, 0].plot(change.threshold, change.value, marker=".", markersize=3, color=SERIES[1])
-        _bars(panels[1, 0], change, SERIES[1])
-        panels[1, 0].set_ylabel("Difference")
-        panels[1, 0].set_title(difference_of([*names.values()]), loc="left", fontsize=7)
+        second = panels[1, 0]
+        second.axhline(0, **NONE)
+        second.plot(change.threshold, change.value, marker=".", markersize=3, color=SERIES[1])
+        _bars(second, change, SERIES[1])
+        second.set_ylabel("Difference")
+        second.set_title(difference_of([*names.values()]), loc="left", fontsize=7)
     panels[-1, 0].set_xlabel(f"Threshold of {probability(classes)}")
     tell_curves(axes, "threshold", curves)
     figure.legend(loc="outside upper center", handlelength=2.2)

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from calcli.core.curves.needs import problem_of
 from calcli.core.curves.risk import Rates, rates
 from calcli.core.language.errors import UsageError
 from calcli.figures.drawing import Evaluations
 from calcli.figures.inline import tell_curves
-from calcli.figures.style import DASHES, SERIES, Look
+from calcli.figures.style import COLUMN, DASHES, SERIES, Look, new_figure, unit_square
+from calcli.figures.wording import probability
 
 MARKED = " Circles: the thresholds {}."
 WORDED = 4  # thresholds whose values fit beside their circles
@@ -38,7 +40,30 @@ def rates_of(evaluations: Evaluations, figure: str) -> tuple[dict[str, Rates], s
     return results, MARKED.format(listed) if thresholds else ""
 
 
-def draw_rates(axes: Axes, results: Mapping[str, Rates], x: str, y: str, **look: str) -> None:
+def one_panel(
+    results: Mapping[str, Rates], labels: Mapping[str, str], x: str, y: str, classes: Sequence[str]
+) -> tuple[Figure, Axes]:
+    """Return a figure of one rate against another, still without a key, and its panel.
+
+    Parameters
+    ----------
+    results, labels
+        Rates and what the key says, by system name.
+    x, y
+        Fields of the rates.
+    classes
+        Class names, if all systems have the same ones.
+    """
+    figure = new_figure(COLUMN, COLUMN + 0.14 * len(results))
+    axes = figure.subplots()
+    unit_square(axes)
+    axes.set(xlabel=x.replace("_", " ").capitalize(), ylabel=y.capitalize())
+    axes.set_title(f"By {probability(classes)}", loc="left")
+    draw_rates(axes, {labels[name]: result for name, result in results.items()}, x, y)
+    return figure, axes
+
+
+def draw_rates(axes: Axes, results: Mapping[str, Rates], x: str, y: str) -> None:
     """Draw one rate of each system, by its title, against another; with circles at marked thresholds.
 
     Parameters
@@ -49,13 +74,12 @@ def draw_rates(axes: Axes, results: Mapping[str, Rates], x: str, y: str, **look:
         Rates by title.
     x, y
         Fields of the rates.
-    **look
-        Of the lines.
     """
     curves = {}
     for index, (title, result) in enumerate(results.items()):
         color = SERIES[index % len(SERIES)]
-        of_line: Look = {"color": color, "linestyle": DASHES[index % len(DASHES)], **look}
+        of_line: Look = {"color": color, "linestyle": DASHES[index % len(DASHES)]}
+        of_line |= {"drawstyle": "steps-pre"} if x == "recall" else {}
         across, up = getattr(result, x), getattr(result, y)
         start = [0.0] if y == "recall" else []  # where no row is predicted
         axes.plot([*start, *across], [*start, *up], label=title, **of_line)

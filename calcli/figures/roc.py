@@ -8,10 +8,10 @@ from matplotlib.figure import Figure
 
 from calcli.core.curves.risk import Rates
 from calcli.figures.drawing import Evaluations, Made, View, shared_classes
-from calcli.figures.rates import draw_rates, rates_of
+from calcli.figures.rates import one_panel, rates_of
 from calcli.figures.risk import CONSTANT
-from calcli.figures.style import COLUMN, new_figure, styled, unit_square
-from calcli.figures.wording import drawn, probability, titles
+from calcli.figures.style import styled
+from calcli.figures.wording import drawn, titles
 
 CAPTION = (
     "Recall (true positive rate) against the false positive rate at every threshold of P(class 1); rows of "
@@ -40,13 +40,8 @@ def roc_curves(results: Mapping[str, Rates], areas: Mapping[str, str], classes: 
     classes
         Class names, if all systems have the same ones.
     """
-    figure = new_figure(COLUMN, COLUMN + 0.14 * len(results))
-    axes, names = figure.subplots(), titles(results)
-    unit_square(axes)
-    axes.set(xlabel="False positive rate", ylabel="Recall")
-    by_title = {f"{names[name]}  {areas.get(name, '')}".strip(): result for name, result in results.items()}
-    draw_rates(axes, by_title, "false_positive_rate", "recall")
+    labels = {name: f"{title}  {areas.get(name, '')}".strip() for name, title in titles(results).items()}
+    figure, axes = one_panel(results, labels, "false_positive_rate", "recall", classes)
     axes.plot([0, 1], [0, 1], **CONSTANT, label="random scores")
-    axes.set_title(f"By {probability(classes)}", loc="left")
     figure.legend(loc="outside upper center", handlelength=2.2)
     return figure

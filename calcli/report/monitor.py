@@ -296,14 +296,11 @@ class MonitorReport(Shown):
             return percent(so_far.right / so_far.above) if so_far.above else NONE
 
         counted = any(period.seen for period in stream.periods)
-        of_threshold: dict[Column, Any] = {
-            Column("rows"): lambda part: f"{seen(part).seen:,}",
-            Column("at or above"): lambda part: f"{seen(part).above:,}",
-            Column("precision"): precision,
-        }
-        of_rows = {Column("rows"): lambda part: f"{seen(part).rows:,}", Column("log-loss"): loss}
-        cells: dict[Column, Any] = {
-            **(of_threshold if counted else of_rows),
+        cells: dict[Column, Any] = {Column("rows"): lambda part: f"{seen(part).seen or seen(part).rows:,}"}
+        if counted:
+            cells |= {Column("at or above"): lambda part: f"{seen(part).above:,}"}
+        cells |= {
+            **({Column("precision"): precision} if counted else {Column("log-loss"): loss}),
             Column(self._expected()): lambda part: percent(seen(part).predicted),
             Column("observed"): lambda part: percent(seen(part).observed),
             Column("gap"): lambda part: f"{100 * seen(part).gap:+.1f}",

@@ -56,10 +56,10 @@ def idle_options(
     if not settings.metrics and figures is None:
         return idle
     wholes = [_whole(metric) for metric in calls]
-    if settings.costs and not any("costs" in metric.arguments for metric in wholes):
-        idle.append(
-            "--costs has no effect: no metric asked for uses costs, as bayes_risk and expected_cost do"
-        )
+    costs = {"--costs": settings.costs, "--cost-column": settings.cost_column}
+    if not settings.thresholds and not any("costs" in metric.arguments for metric in wholes):
+        reason = "no metric asked for uses costs, as bayes_risk and expected_cost do"
+        idle += [f"{option} has no effect: {reason}" for option, value in costs.items() if value]
     if settings.decision_column is not None and not any(
         "expected_cost" in metric.entry.name for metric in calls
     ):

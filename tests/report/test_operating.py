@@ -12,6 +12,7 @@ from calcli.core.language.errors import UsageError
 from calcli.core.language.figures import PlotSettings, standard_names
 from calcli.core.language.settings import Settings
 from calcli.figures import standard_drawings
+from calcli.io.handed import from_arrays
 from calcli.work.idle import idle_of_figures
 
 THRESHOLDS = (0.1, 0.25, 0.6)
@@ -66,6 +67,23 @@ def test_the_table_has_a_row_for_each_threshold_and_no_other_table_repeats_it(re
     false_positives = (alert & (LABEL == 0)).sum() / (LABEL == 0).sum()
     assert f"{100 * recall_score(LABEL, alert):.1f}%" in text
     assert f"{100 * false_positives:.1f}%" in text
+
+
+def test_costs_have_a_column_with_the_mean_cost_from_each_threshold_on():
+    amount = np.random.default_rng(1).uniform(1, 20, 400)
+    data = from_arrays(np.stack([1 - SCORE, SCORE], axis=1), LABEL, columns={"amount": amount})
+    costs = ["imbalanced:0:3", "abstain:0.1", "zero-one"]
+    report = calcli.evaluate(data, thresholds=[0.25], costs=costs, draws=0)
+    alert = SCORE >= 0.25
+    for name, alarm in (("imbalanced", 3), ("zero-one", 1)):
+        cost = np.where(alert, alarm * (LABEL == 0), LABEL)
+        found = report[f"threshold_cost:costs={name}:threshold=0.25"]
+        assert found.value == pytest.approx(cost.mean(), abs=1e-12)
+    assert "cost of imbalanced" in str(report)
+    assert "cost of abstain" not in str(report)
+    by_row = calcli.evaluate(data, thresholds=[0.25], cost_column="amount", draws=0)
+    missed = np.where(alert, LABEL == 0, LABEL * amount).mean()
+    assert by_row["threshold_cost:costs=zero-one:threshold=0.25"].value == pytest.approx(missed, abs=1e-12)
 
 
 def test_ends_of_a_range_stand_for_thresholds_in_steps():

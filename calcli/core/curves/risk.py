@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
@@ -13,7 +13,7 @@ from calcli.core.comparing.comparison import evidence, measured_systems
 from calcli.core.comparing.pairing import Paired, pair
 from calcli.core.curves.needs import problem_of, row_weights
 from calcli.core.curves.reliability import FEW_ROWS
-from calcli.core.data.arrays import Bools, Doubles, Positions, Tables
+from calcli.core.data.arrays import Doubles, Positions, Tables
 from calcli.core.estimators.expected import BetaScore, IntegralOfRisks
 from calcli.core.estimators.intervals import Interval, wilson_interval
 from calcli.core.evaluating.metrics.base import Pair
@@ -144,9 +144,8 @@ def risk_curve(problem: Problem, log_loss: float | None = None) -> RiskCurve:
     reach = max(abs(np.log(end) - np.log1p(-end)) for end in ends if 0 < end < 1) + TAIL
     log_odds = np.linspace(-1, 1, POINTS) * min(reach, WIDEST)
     threshold = np.linspace(0, 1, POINTS)
-    costs = _Costs(score, problem.outcome, weights)
-    risk, constant = costs.at(1 / (1 + np.exp(-log_odds)))
-    brier_risk, constant_brier = costs.at(threshold)
+    risk, constant = _risks(problem, 1 / (1 + np.exp(-log_odds)))
+    brier_risk, constant_brier = _risks(problem, threshold)
     of_outcome = np.where(problem.outcome, score, 1 - score)
     if log_loss is None:
         with np.errstate(divide="ignore"):
@@ -212,9 +211,8 @@ def integrals_of(evaluation: Evaluation, metrics: Sequence[str] = ()) -> dict[st
 def weighted_risk(evaluation: Evaluation, scores: Mapping[str, IntegralOfRisks]) -> WeightedRiskCurve:
     """Return the weighted risks of an evaluation of two classes, for its scores."""
     problem = problem_of(evaluation, "class-1")
-    score, weights = problem.score.astype(np.float64, copy=False), row_weights(problem)
     a = (np.arange(POINTS) + 0.5) / POINTS
-    risk = _Costs(score, problem.outcome, weights).at(1 - a)[0] / (a * (1 - a))
+    risk = _risks(problem, 1 - a)[0] / (a * (1 - a))
     weighted = {name: score.weight(1 - a) * risk for name, score in scores.items()}
     estimates = {name: evaluation.estimates[name] for name in scores}
     return WeightedRiskCurve(
@@ -227,20 +225,12 @@ def _normalized(estimate: Estimate) -> float:
     return estimate.value / constant if constant > 0 else math.nan
 
 
-class _Costs:
-    """Weights of misses and false alarms at any threshold, from cumulative sums."""
-
-    def __init__(self, score: Doubles, outcome: Bools, weights: Doubles) -> None:
-        self._score = score
-        self._hits = np.append(0, np.cumsum(weights * outcome)) / weights.sum()
-        self._others = np.append(0, np.cumsum(weights * ~outcome)) / weights.sum()
-
-    def at(self, threshold: Doubles) -> tuple[Doubles, Doubles]:
-        """Return the risk of the system and of the better constant decision."""
-        below = np.searchsorted(self._score, threshold, side="left")
-        alarms = threshold * (self._others[-1] - self._others[below])
-        risk = alarms + (1 - threshold) * self._hits[below]
-        return risk, np.minimum(threshold * self._others[-1], (1 - threshold) * self._hits[-1])
+def _risks(problem: Problem, threshold: Doubles) -> tuple[Doubles, Doubles]:
+    """Return the risk of the system at (p,) thresholds, and of the better constant decision."""
+    hits, alarms = _above(problem)
+    above = np.searchsorted(problem.score, threshold)
+    risk = threshold * alarms[above] + (1 - threshold) * (hits[0] - hits[above])
+    return risk, np.minimum(threshold * alarms[0], (1 - threshold) * hits[0])
 
 
 @dataclass(frozen=True)
@@ -291,18 +281,13 @@ def rejection_curve(problem: Problem, level: float | None = None) -> RejectionCu
     weights = row_weights(problem)
     doubted = weights * (1 - problem.score.astype(np.float64))
     every = (weights, problem.squared_weights, weights * ~problem.outcome, doubted)
-    sums = np.stack([sums_from(values.astype(np.float64, copy=False), cuts) for values in every])
+    sums = np.stack([np.cumsum(values[::-1], dtype=np.float64)[::-1][cuts] for values in every])
     weight, squares, errors, promised = sums[:, sums[0] > 0]
     rate = errors / weight
     low, high = np.full((2, len(rate)), np.nan)
     if level is not None:
         low, high = wilson_interval(np.clip(rate, 0, 1), weight**2 / squares, level)
     return RejectionCurve(1 - weight / weight[0], rate, promised / weight, low, high)
-
-
-def sums_from(values: Doubles, starts: Positions) -> Doubles:
-    """Return the sums of values from each start to the end."""
-    return np.cumsum(values[::-1])[::-1][starts]
 
 
 @dataclass(frozen=True)
@@ -362,13 +347,11 @@ class Benefits:
     high: Doubles
 
     @classmethod
-    def of(cls, points: Mapping[float, tuple[float, Interval | None]]) -> Benefits:
-        """Return values and their intervals by threshold as columns."""
-        rows = [
-            (t, x, ends.low, ends.high) if ends else (t, x, math.nan, math.nan)
-            for t, (x, ends) in points.items()
-        ]
-        return cls(*np.array(rows).T)
+    def of(cls, points: Iterable[tuple[float, float, Interval | None]]) -> Benefits:
+        """Return thresholds, values and their intervals as columns."""
+        nowhere = Interval(math.nan, math.nan, 0)
+        ends = ((t, value, interval or nowhere) for t, value, interval in points)
+        return cls(*np.array([(t, value, of.low, of.high) for t, value, of in ends]).T)
 
     def tables(self) -> Tables:
         """Return the table of the values."""
@@ -467,12 +450,12 @@ def benefits(evaluations: Sequence[Evaluation]) -> tuple[list[Benefits | None], 
     metrics = {call.arguments["threshold"]: call for call in parse_metrics(names)}
     points: list[Benefits | None] = []
     for system in systems:
-        by_threshold = {t: metric.estimate(system.measured, settings) for t, metric in metrics.items()}
-        points.append(Benefits.of({t: (e.value, e.interval) for t, e in by_threshold.items()}))
+        estimates = {t: metric.estimate(system.measured, settings) for t, metric in metrics.items()}
+        points.append(Benefits.of((t, e.value, e.interval) for t, e in estimates.items()))
     if not same.paired:
         return points, None
-    changes, sides = {}, Pair(systems[0], systems[1], settings)
-    for t, metric in metrics.items():
-        change = sides.candidate.value(metric) - sides.baseline.value(metric)
-        changes[t] = change, evidence(metric, sides).interval(settings.level)
-    return points, Benefits.of(changes)
+    sides = Pair(systems[0], systems[1], settings)
+    return points, Benefits.of(
+        (t, systems[1].value(m) - systems[0].value(m), evidence(m, sides).interval(settings.level))
+        for t, m in metrics.items()
+    )

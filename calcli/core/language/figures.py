@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from importlib.resources import files
 from itertools import chain
@@ -90,12 +90,7 @@ def refuse_binning(kinds: Iterable[FigureKind], binning: str) -> None:
 
 
 def standard_names(
-    n_classes: int,
-    lens: str = AUTO_LENS,
-    region: str = "all",
-    *,
-    tested: bool = True,
-    thresholds: Sequence[float] = (),
+    n_classes: int, lens: str = AUTO_LENS, region: str = "all", *, tested: bool = True, marks: bool = False
 ) -> list[str]:
     """Return the names of the standard figures for predictions, figures with a lens first.
 
@@ -109,14 +104,14 @@ def standard_names(
         For a region of scores, only figures that can show a region.
     tested
         Whether outcomes can be drawn from the predictions; else figures that need draws are left out.
-    thresholds
-        Of the settings; with some also the figures that show them.
+    marks
+        Whether there are thresholds, and figures that show them.
     """
     fitting = [
         kind
         for kind in FIGURES.values()
         if (kind.standard and kind.standard[0] <= n_classes <= kind.standard[1])
-        or (thresholds and kind.at_thresholds)
+        or (marks and kind.at_thresholds)
         if tested or kind.chance != "only"
     ]
     if lens == "class-wise":
