@@ -72,7 +72,7 @@ def decision_curves(
     figure = new_figure(COLUMN, 2.75 + 0.14 * len(results) + 1.3 * below)
     panels = figure.subplots(1 + below, 1, sharex=True, squeeze=False, height_ratios=(5, 2)[: 1 + below])
     axes, names, curves = panels[0, 0], titles(results), {}
-    low, high = (min(thresholds), max(thresholds)) if len(thresholds) > 1 else (0, HIGHEST)
+    low, high = (min(thresholds) - 0.01, max(thresholds) + 0.01) if len(thresholds) > 1 else (0, HIGHEST)
     heights = [0.01]
     for index, (name, result) in enumerate(results.items()):
         look: Look = {"color": SERIES[index % len(SERIES)], "linestyle": DASHES[index % len(DASHES)]}
@@ -92,8 +92,7 @@ def decision_curves(
     axes.plot([], [], **CONSTANT, label="treat all")
     axes.plot([], [], **NONE, label="treat none")
     top = max(heights)
-    room = 0.02 * (high - low) * (len(thresholds) > 1)
-    axes.set(xlim=(low - room, high + room), ylim=(-DEPTH * top, 1.05 * top), ylabel="Net benefit")
+    axes.set(xlim=(low, high), ylim=(-DEPTH * top, 1.05 * top), ylabel="Net benefit")
     if change is not None:
         second = panels[1, 0]
         second.axhline(0, **NONE)

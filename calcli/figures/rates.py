@@ -79,7 +79,7 @@ def draw_rates(axes: Axes, results: Mapping[str, Rates], x: str, y: str) -> None
     for index, (title, result) in enumerate(results.items()):
         color = SERIES[index % len(SERIES)]
         of_line: Look = {"color": color, "linestyle": DASHES[index % len(DASHES)]}
-        of_line |= {"drawstyle": "steps-pre"} if x == "recall" else {}
+        of_line["drawstyle"] = "steps-pre" if x == "recall" else "default"
         across, up = getattr(result, x), getattr(result, y)
         start = [0.0] if y == "recall" else []  # where no row is predicted
         axes.plot([*start, *across], [*start, *up], label=title, **of_line)
@@ -89,8 +89,7 @@ def draw_rates(axes: Axes, results: Mapping[str, Rates], x: str, y: str) -> None
             axes.plot(*places, "o", color=color, markersize=4, clip_on=False, zorder=3)
             offset = (4, -9) if index else (-14, 3) if y == "recall" else (4, 4)
             near: Look = {"xytext": offset, "textcoords": "offset points", "color": color, "fontsize": 6.5}
-            values = zip(*places, result.marked.threshold, strict=True)
-            for place in [*values] if len(result.marked.threshold) <= WORDED else []:
-                if not np.isnan(place).any():
+            for place in zip(*places, result.marked.threshold, strict=True):
+                if len(result.marked.threshold) <= WORDED and not np.isnan(place).any():
                     axes.annotate(f"{place[2]:g}", place[:2], **near)
     tell_curves(axes, x.replace("_", " "), curves)

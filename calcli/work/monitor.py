@@ -27,7 +27,7 @@ from calcli.core.data.predictions import Predictions, event_name, require_classe
 from calcli.core.estimators.thresholds import Threshold
 from calcli.core.language.declaring import PATH, checked, declared, documented
 from calcli.core.language.errors import InputError, UsageError
-from calcli.core.language.settings import MonitorSettings
+from calcli.core.language.settings import LEVEL, MonitorSettings
 from calcli.io.options import ReadOptions
 from calcli.io.read import read, read_concat
 from calcli.io.saved.policies import load_threshold
@@ -190,9 +190,7 @@ def _threshold(text: str) -> Threshold | float:
         cut = float(text)
     except ValueError:
         return load_threshold(text)
-    if not 0 < cut < 1:
-        raise UsageError(f"--threshold is {text}; expected a number between 0 and 1, or a file")
-    return cut
+    return float(LEVEL.checked("--threshold", cut))
 
 
 def _added(

@@ -332,7 +332,7 @@ def test_a_number_counts_alerts_and_precision_week_by_week_and_from_run_to_run(r
         assert sum(one["above"] for group in groups for one in group["periods"]) == alert.sum()
     shown = run("monitor", save(frame), *look[:-2]).out
     assert f"{weeks['precision_so_far'].iloc[-1]:.1%}" in shown
-    assert "expected a number between 0 and 1, or a file" in sentence(
+    assert "--threshold is 70; expected a number between 0 and 1" in sentence(
         run("monitor", save(frame), "--time", "time", "--threshold", "70")
     )
 

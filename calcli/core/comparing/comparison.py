@@ -525,8 +525,8 @@ def compared_metrics(baseline: Predictions, settings: Settings, plan: Plan) -> t
     """
     metrics = settings.metrics or usually_compared(baseline, settings.costs)
     points = operating_points(baseline, settings).values()
-    benefits = [call.text for point in points for call in point[OPERATING.index("net_benefit") :]]
-    return tuple(dict.fromkeys([*metrics, *benefits, *(plan.margins or {}), plan.ranked_by]))
+    worth = [call.text for point in points for call in point[OPERATING.index("net_benefit") :]]
+    return tuple(dict.fromkeys([*metrics, *worth, *(plan.margins or {}), plan.ranked_by]))
 
 
 def usually_compared(predictions: Predictions, costs: Sequence[Costs] = ()) -> list[str]:

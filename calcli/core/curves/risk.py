@@ -9,16 +9,18 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from calcli.core.comparing.comparison import evidence, measured_systems
+from calcli.core.comparing.comparison import evidence, influences
 from calcli.core.comparing.pairing import Paired, pair
 from calcli.core.curves.needs import problem_of, row_weights
 from calcli.core.curves.reliability import FEW_ROWS
 from calcli.core.data.arrays import Doubles, Positions, Tables
 from calcli.core.estimators.expected import BetaScore, IntegralOfRisks
 from calcli.core.estimators.intervals import Interval, wilson_interval
-from calcli.core.evaluating.metrics.base import Pair
+from calcli.core.evaluating.evaluate import measure
+from calcli.core.evaluating.metrics.base import Pair, System
 from calcli.core.evaluating.metrics.scores import OfThresholds
 from calcli.core.evaluating.results import Estimate, Evaluation
+from calcli.core.evaluating.usual import is_sampled
 from calcli.core.language.errors import CalcliError, NeedsRows
 from calcli.core.language.expressions import parse_metrics
 from calcli.core.problems.problem import Problem
@@ -425,7 +427,7 @@ def net_benefit(problem: Problem, points: Benefits | None = None) -> NetBenefit:
     return NetBenefit(threshold, hits[below] - alarms[below] * odds, hits[0] - alarms[0] * odds, points)
 
 
-def benefits(evaluations: Sequence[Evaluation]) -> tuple[list[Benefits | None], Benefits | None]:
+def benefits(evaluations: Sequence[Evaluation]) -> tuple[Sequence[Benefits | None], Benefits | None]:
     """Return the net benefits of systems with intervals, and the differences, second minus first, of a pair.
 
     They are at the thresholds of the settings, else at evenly spaced ones. A pair has the same cases in both
@@ -443,19 +445,20 @@ def benefits(evaluations: Sequence[Evaluation]) -> tuple[list[Benefits | None], 
     if len(every) == 2:
         with suppress(CalcliError):  # other cases
             same = pair(every)
-    try:
-        systems = measured_systems(same.systems, settings, same.paired)
-    except NeedsRows:
-        return [None] * len(every), None
     metrics = {call.arguments["threshold"]: call for call in parse_metrics(names)}
-    points: list[Benefits | None] = []
-    for system in systems:
-        estimates = {t: metric.estimate(system.measured, settings) for t, metric in metrics.items()}
-        points.append(Benefits.of((t, e.value, e.interval) for t, e in estimates.items()))
+    systems, estimates = list[System](), list[dict[float, Estimate]]()
+    for rows, evaluation in zip(same.systems, evaluations, strict=True):
+        many = is_sampled(rows, settings)
+        measured = measure(rows, settings, sections=(), sampled=many, summed=many)
+        try:
+            estimates.append({t: metric.estimate(measured, settings) for t, metric in metrics.items()})
+        except NeedsRows:
+            return [None] * len(every), None
+        brought = influences(measured, [*metrics.values()]) if settings.intervals else {}
+        systems.append(System(measured, evaluation, brought))
+    points = [Benefits.of((t, e.value, e.interval) for t, e in by_t.items()) for by_t in estimates]
     if not same.paired:
         return points, None
-    sides = Pair(systems[0], systems[1], settings)
-    return points, Benefits.of(
-        (t, systems[1].value(m) - systems[0].value(m), evidence(m, sides).interval(settings.level))
-        for t, m in metrics.items()
-    )
+    sides, (baseline, candidate) = Pair(systems[0], systems[1], settings), estimates
+    changes = {t: evidence(metric, sides).interval(settings.level) for t, metric in metrics.items()}
+    return points, Benefits.of((t, candidate[t].value - baseline[t].value, x) for t, x in changes.items())
