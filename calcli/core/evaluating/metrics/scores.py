@@ -654,7 +654,7 @@ class OfCosts(Scored):
         value, constant = itemgetter(matrix.column), partial(scoring.constant_risk, costs=matrix)
         cost = matrix.cost
         if matrix.amounts is not None:  # any row shows how much may be missed
-            cost = cost * [[1], [matrix.amounts.max(initial=1)]]
+            cost = cost * [[1], [matrix.amounts.max()]]
         ends = None if matrix.balanced else (float(cost.min()), float(cost.max()))
         if self.normalized:
             self._refuse_amounts(settings)
