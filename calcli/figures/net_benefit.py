@@ -44,7 +44,7 @@ def make(evaluations: Evaluations, view: View) -> Made:
 
 
 def difference_of(names: Sequence[str]) -> str:
-    """Return what the difference of two systems is called."""
+    """Return the name of the difference of two systems."""
     return f"{names[1]} minus {names[0]}"
 
 
@@ -64,7 +64,7 @@ def decision_curves(
     classes
         Class names, if all systems have the same ones.
     change
-        The net benefit of the second of two systems minus the one of the first.
+        Net benefit of the second system minus net benefit of the first system.
     thresholds
         The thresholds of the settings; several of them limit the horizontal axis.
     """

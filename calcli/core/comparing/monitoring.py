@@ -62,8 +62,8 @@ class Period:
     sha256
         Hash of its file, if periods are files.
     seen, above, right
-        Rows of all kinds, the ones at or above a threshold, and how many of these are right, or of the class;
-        0 without a threshold.
+        Number of all rows, of rows at or above a threshold, and of rows among them that are right, or of the
+        class; 0 without a threshold.
     """
 
     name: str
@@ -177,7 +177,7 @@ class Watched:
     counts
         (n,) number of rows that each stands for; None for one.
     above
-        (N,) which rows are at or above a threshold, and which of these are right; None without one.
+        (N,) masks of the rows at or above a threshold, and of the right rows among them; None without one.
     """
 
     what: Watches
@@ -198,7 +198,7 @@ def watched(
 ) -> Watched:
     """Return the watched rows of predictions, with a level for the uncertainty of a reference.
 
-    A threshold with a promise is watched itself; of a number, the rows at or above it are counted.
+    For a threshold with a promise, the promise is watched; for a number, rows at or above it are counted.
 
     Raises
     ------

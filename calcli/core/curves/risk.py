@@ -294,19 +294,20 @@ def rejection_curve(problem: Problem, level: float | None = None) -> RejectionCu
 
 @dataclass(frozen=True)
 class Rates:
-    """What happens from each score on that the class is predicted; rows of equal score are taken together.
+    """Rates of predicting the class at or above each score; rows of equal score are taken together.
 
     Attributes
     ----------
     threshold
         (p,) scores, the highest first.
-    share, recall, precision, false_positive_rate
-        (p,) the share of all rows at or above each score, of the rows of the class, of right ones among these
-        rows, and of the other rows; nan where there are no such rows.
+    share, recall, false_positive_rate
+        (p,) share of all rows, of the rows of the class, and of the other rows that have at least this score.
+    precision
+        (p,) share of the class among the rows with at least this score; nan without such rows.
     frequency
-        Of the class: the precision of random scores.
+        Frequency of the class: the precision of random scores.
     marked
-        The same at the thresholds of the settings; None without any.
+        The rates at the thresholds of the settings; None without thresholds.
     """
 
     threshold: Doubles
@@ -338,7 +339,7 @@ class Benefits:
     threshold
         (q,) in (0, 1).
     value
-        (q,) net benefits or their differences.
+        (q,) net benefits, or differences.
     low, high
         (q,) ends of the interval at each threshold; nan where there is none.
     """
@@ -371,7 +372,7 @@ class NetBenefit:
     net_benefit, treat_all
         (p,) of predicting the class where its score is at least that, and everywhere.
     points
-        The net benefits with intervals; None of a state that does not keep them.
+        Net benefits with intervals; None for a state without the sums.
     """
 
     threshold: Doubles
@@ -387,7 +388,7 @@ class NetBenefit:
 
 
 def _above(problem: Problem) -> tuple[Doubles, Doubles]:
-    """Return (n + 1,) shares of the weight from each row on: of rows of the class, and of others."""
+    """Return (n + 1,) shares of the weight from each row on, in the class and outside it."""
     of_class = problem.outcome.astype(np.float64)
     hits, alarms = (
         np.append(np.cumsum((row_weights(problem) * kind)[::-1])[::-1], 0) / problem.total_weight
@@ -397,7 +398,7 @@ def _above(problem: Problem) -> tuple[Doubles, Doubles]:
 
 
 def rates(problem: Problem, thresholds: Sequence[float] = ()) -> Rates:
-    """Return the rates of the ordered problem of one class, at some of many scores and at the thresholds."""
+    """Return the rates of the ordered problem of one class: at up to 802 scores, and at the thresholds."""
     hits, alarms = _above(problem)
     starts = np.append(0, problem.run_ends[:-1])[::-1]
     starts = starts[hits[starts] + alarms[starts] > 0]
@@ -428,10 +429,10 @@ def net_benefit(problem: Problem, points: Benefits | None = None) -> NetBenefit:
 
 
 def benefits(evaluations: Sequence[Evaluation]) -> tuple[Sequence[Benefits | None], Benefits | None]:
-    """Return the net benefits of systems with intervals, and the differences, second minus first, of a pair.
+    """Return the net benefits of systems with intervals, and the differences (second minus first) of a pair.
 
-    They are at the thresholds of the settings, else at evenly spaced ones. A pair has the same cases in both
-    systems.
+    The settings have the thresholds; by default they are evenly spaced. A pair is two systems with the same
+    cases.
 
     Parameters
     ----------

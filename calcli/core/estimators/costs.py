@@ -39,7 +39,7 @@ class CostMatrix:
     balanced
         Whether they are divided by the class frequencies, which makes risks means over the classes.
     amounts
-        (N,) by what the costs of rows of the second of two classes are multiplied (Elkan 2001); None for 1.
+        (N,) factors for the costs of rows of the second of two classes (Elkan 2001); None for 1.
     """
 
     name: str
@@ -183,7 +183,7 @@ def decided(costs: CostMatrix, predictions: Predictions, column: str) -> Decided
 
 @dataclass(frozen=True)
 class FromThreshold(CostMatrix):
-    """What it costs to decide for the second of two classes where its probability reaches a threshold.
+    """Costs of deciding for the second of two classes if its probability reaches a threshold.
 
     Attributes
     ----------
