@@ -92,6 +92,7 @@ def decision_curves(
     axes.plot([], [], **CONSTANT, label="treat all")
     axes.plot([], [], **NONE, label="treat none")
     top = max(heights)
+    axes.locator_params(axis="x", nbins=6)
     axes.set(xlim=(low, high), ylim=(-DEPTH * top, 1.05 * top), ylabel="Net benefit")
     if change is not None:
         second = panels[1, 0]
