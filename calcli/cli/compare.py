@@ -28,7 +28,7 @@ def compare(
     *,
     reading: ReadingSystems,
     settings: Annotated[
-        Settings, chosen("What is computed", "metrics level draws costs clip priors cluster")
+        Settings, chosen("What is computed", "metrics thresholds level draws costs clip priors cluster")
     ],
     pairing: Pairing,
     margin: Annotated[

@@ -21,7 +21,7 @@ from calcli.report.progress import Remark
 from calcli.report.shown import Shown
 
 REPORTING, SAVING = "Reporting", "Saving a state"
-MORE = chosen("What is computed", "decision_column shift_to_priors thresholds")
+MORE = chosen("What is computed", "decision_column cost_column shift_to_priors thresholds")
 
 
 @command("table", "json", "markdown", "csv", "latex", page=True, details="Show all tables, files and slices.")

@@ -25,7 +25,8 @@ def monitor(
     ],
     reference: Annotated[str | None, text("FILE", "Rows that show what to expect.", under=WATCHED)] = None,
     threshold: Annotated[
-        str | None, text("FILE", "Watch the promise of this threshold.", under=WATCHED)
+        str | None,
+        text("FILE|X", "Watch its promise, or count the rows from X on.", under=WATCHED),
     ] = None,
     state: Annotated[
         str | None, text("FILE", "Carry the evidence from run to run in this file.", under=WATCHED)

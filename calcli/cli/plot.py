@@ -21,7 +21,7 @@ def plot(
     *,
     drawing: Annotated[PlotSettings, chosen("", "figures lens by calibrators title width height style")],
     reading: ReadingSystems,
-    settings: Annotated[Settings, COMPUTED, CLUSTER],
+    settings: Annotated[Settings, COMPUTED, CLUSTER, chosen("What is computed", "thresholds")],
     calibration_data: CalibrationData = None,
     engine: Engine = None,
     format: Annotated[
@@ -47,7 +47,7 @@ def plot(
     calcli plot val.parquet --calibrator cal.json -o figures
 
     Figures: reliability, deviation, class-wise, ks, corp, smooth, simplex, risk, weighted-risk,
-    net-benefit, precision-recall, rejection, scores, epochs, slices, divergence, temperature,
+    net-benefit, precision-recall, roc, gains, rejection, scores, epochs, slices, divergence, temperature,
     calibration-map.
     """  # noqa: D301 (the escape keeps the lines below it apart)
     from calcli.work.plot import plot_files

@@ -18,6 +18,7 @@ from calcli.figures.deviation import deviation
 from calcli.figures.divergence import divergence_curves
 from calcli.figures.drawing import Drawing, View, draw, standard_drawings, standard_set
 from calcli.figures.epochs import epochs
+from calcli.figures.gains import gain_curves
 from calcli.figures.ks import ks_graphs
 from calcli.figures.net_benefit import decision_curves
 from calcli.figures.output import save
@@ -25,6 +26,7 @@ from calcli.figures.precision_recall import precision_recall_curves
 from calcli.figures.rejection import rejection_curves
 from calcli.figures.reliability import reliability
 from calcli.figures.risk import risk_curves
+from calcli.figures.roc import roc_curves
 from calcli.figures.scores import score_bars
 from calcli.figures.simplex import simplex
 from calcli.figures.slices import forest
@@ -42,12 +44,14 @@ __all__ = [
     "draw",
     "epochs",
     "forest",
+    "gain_curves",
     "ks_graphs",
     "precision_recall_curves",
     "rejection_curves",
     "reliability",
     "reliability_curve",
     "risk_curves",
+    "roc_curves",
     "save",
     "score_bars",
     "simplex",

@@ -266,7 +266,8 @@ def standard_drawings(evaluation: Evaluation) -> Iterator[tuple[str, Drawing]]:
     """
     predictions = evaluation.predictions
     systems = {system_name(evaluation): evaluation}
-    for name in standard_names(predictions.n_classes, tested=evaluation.settings.draws_outcomes):
+    tested, marks = evaluation.settings.draws_outcomes, bool(evaluation.settings.thresholds)
+    for name in standard_names(predictions.n_classes, tested=tested, marks=marks):
         with suppress(NeedsRows):
             yield name, draw(name, systems)
 

@@ -83,7 +83,7 @@ MOST_PREDICTED = 20  # most classes of a confusion matrix in tables
 MOST_CONSIDERED = 6  # other readings, in tables
 MOST_SYSTEMS = 6  # notes there; tables have all
 NAMED = 4  # metrics in one line
-ASKED = ("costs", "decision_column", "test")
+ASKED = ("costs", "decision_column", "cost_column", "test")
 
 
 RECORD = (

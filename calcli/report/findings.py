@@ -11,7 +11,7 @@ import numpy as np
 
 from calcli.core.estimators.intervals import level_percent
 from calcli.core.evaluating.results import Estimate, Evaluation, Summary
-from calcli.core.evaluating.usual import OPERATING
+from calcli.core.evaluating.usual import COST, OPERATING
 from calcli.core.language.expressions import WRONG_RIGHT
 from calcli.core.language.text import apart, counted, number, p_value, percent, some, span
 from calcli.report.estimates import ends, positive_class, tested_p, value
@@ -392,7 +392,7 @@ class Result(Summary):
         return {
             name: estimate
             for name, estimate in self.metrics.items()
-            if estimate.metric.entry.name in OPERATING
+            if estimate.metric.entry.name in (*OPERATING, COST)
             and estimate.metric.arguments["threshold"] in thresholds
         }
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any, NotRequired, TypedDict, cast
 
 from calcli.core.comparing.monitoring import Period, Stream, Watches, joined
 from calcli.core.estimators.intervals import level_percent
@@ -35,7 +35,7 @@ class ChangeObject(TypedDict):
 
 
 class PeriodObject(TypedDict):
-    """A period, with the evidence after it."""
+    """A period, with the evidence after it, and the precision so far at or above a threshold."""
 
     name: str
     rows: int
@@ -45,6 +45,9 @@ class PeriodObject(TypedDict):
     gap: float
     error: float
     evidence: float
+    seen: NotRequired[int]
+    above: NotRequired[int]
+    precision_so_far: NotRequired[float]
 
 
 class StreamObject(TypedDict):
@@ -184,18 +187,20 @@ class MonitorReport(Shown):
                 "predicted": since.predicted,
                 "observed": since.observed,
             }
-        names = ("name", "rows", "log_loss", "predicted", "observed", "gap", "error")
         return {
             "value": stream.value,
             "level": stream.level,
             "alarm_at": 1 / (1 - stream.level),
             "alarm": None if alarm is None else stream.periods[alarm].name,
             "change": changed,
-            "periods": [
-                {**{name: getattr(period, name) for name in names}, "evidence": math.exp(min(value, MOST))}  # type: ignore[typeddict-item]
-                for period, value in zip(stream.periods, stream.log_values.tolist(), strict=True)
-            ],
+            "periods": [self._period(stream, n) for n in range(len(stream.periods))],
         }
+
+    def _period(self, stream: Stream, n: int) -> PeriodObject:
+        names = ("name", "rows", "log_loss", "predicted", "observed", "gap", "error")
+        period = {name: getattr(stream.periods[n], name) for name in names}
+        evidence = math.exp(min(float(stream.log_values[n]), MOST))
+        return cast(PeriodObject, {**period, "evidence": evidence, **_above(stream.periods[: n + 1])})
 
     def _verdict(self) -> str:
         if not self.alarmed:
@@ -286,9 +291,16 @@ class MonitorReport(Shown):
             log_loss = seen(part).log_loss
             return NONE if log_loss is None else number(log_loss)
 
-        cells = {
-            Column("rows"): lambda part: f"{seen(part).rows:,}",
-            Column("log-loss"): loss,
+        def precision(part: tuple[int, int]) -> str:
+            so_far = joined(stream.periods[: part[1]])
+            return percent(so_far.right / so_far.above) if so_far.above else NONE
+
+        counted = any(period.seen for period in stream.periods)
+        cells: dict[Column, Any] = {Column("rows"): lambda part: f"{seen(part).seen or seen(part).rows:,}"}
+        if counted:
+            cells |= {Column("at or above"): lambda part: f"{seen(part).above:,}"}
+        cells |= {
+            **({Column("precision"): precision} if counted else {Column("log-loss"): loss}),
             Column(self._expected()): lambda part: percent(seen(part).predicted),
             Column("observed"): lambda part: percent(seen(part).observed),
             Column("gap"): lambda part: f"{100 * seen(part).gap:+.1f}",
@@ -296,8 +308,18 @@ class MonitorReport(Shown):
         }
         of = "" if stream.value is None else f" of {self.settings.by}={stream.value}"
         gaps = f"Gaps are in points: {self._expected()} minus observed."
-        notes = [f"{gaps} Evidence is cumulative; the alarm is at {_evidence(_limit(stream))}."]
+        summed = "Evidence and precision are" if counted else "Evidence is"
+        notes = [f"{gaps} {summed} cumulative; the alarm is at {_evidence(_limit(stream))}."]
         return table_of(f"Periods{of}", [(seen(part).name, part) for part in ranges], cells, notes)
+
+
+def _above(periods: Sequence[Period]) -> dict[str, Any]:
+    """Return the counts of the last period at a threshold, and the precision there so far; {} without one."""
+    so_far, last = joined(periods), periods[-1]
+    if not so_far.seen:
+        return {}
+    precision = so_far.right / so_far.above if so_far.above else math.nan
+    return {"seen": last.seen, "above": last.above, "precision_so_far": precision}
 
 
 ALL = "all rows"

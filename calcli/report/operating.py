@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, replace
 
 from calcli.core.estimators.intervals import Interval
 from calcli.core.evaluating.results import Estimate
-from calcli.core.evaluating.usual import OPERATING
+from calcli.core.evaluating.usual import COST, OPERATING
 from calcli.core.language.text import number
 from calcli.report.estimates import cell, interval_head, of_class
 from calcli.report.findings import Result
@@ -16,6 +16,8 @@ from calcli.report.shown import Column, TextTable
 TITLE = "Operating points"
 RATES = ("at or above", "precision", "recall", "false positive rate")
 HEADS = ("threshold", *RATES, "net benefit", "treat all", "avoided")
+COSTS = "cost of "
+PER_ROW = "cost: the mean of all rows."
 BENEFIT = (
     "net benefit: true positives per row less false ones at the odds of the threshold; treat all: the net "
     "benefit if every row is at or above it; avoided: interventions per 100 rows that treating all would add "
@@ -48,10 +50,11 @@ class OperatingPoint:
 def operating_points(result: Result) -> Iterator[tuple[OperatingPoint, dict[str, Estimate]]]:
     """Yield each threshold asked for with its estimates, by the name of the metric."""
     for threshold in result.settings.thresholds:
+        calls = {estimate.metric: estimate for estimate in result.points.values()}
         estimates = {
-            estimate.metric.entry.name: estimate
-            for estimate in result.points.values()
-            if estimate.metric.arguments["threshold"] == threshold
+            COSTS + call.arguments["costs"] if call.entry.name == COST else call.entry.name: estimate
+            for call, estimate in calls.items()
+            if call.arguments["threshold"] == threshold
         }
         if {*OPERATING} - estimates.keys() or not result.per_class:  # of a state that does not keep them
             continue
@@ -67,6 +70,7 @@ def operating_table(result: Result, name: str = "") -> list[TextTable]:
     points = list(operating_points(result))
     if not points:
         return []
+    costs = [name for name in points[0][1] if name.startswith(COSTS)]
     rows = tuple(
         (
             f"{point.threshold:g}",
@@ -75,13 +79,14 @@ def operating_table(result: Result, name: str = "") -> list[TextTable]:
             cell(estimates["net_benefit"]),
             number(point.treat_all),
             f"{point.avoided:.1f}",
+            *(cell(estimates[cost]) for cost in costs),
         )
         for point, estimates in points
     )
     estimates = [estimate for _, of_point in points for estimate in of_point.values()]
-    notes = (f"In brackets: the {interval_head(estimates)}.", BENEFIT)
+    notes = (f"In brackets: the {interval_head(estimates)}.", BENEFIT, *[PER_ROW] * bool(costs))
     title = of_class(TITLE, [result.input]) + (f", {name}" if name else "")
-    return [TextTable(title, tuple(map(Column, HEADS)), rows, notes)]
+    return [TextTable(title, tuple(map(Column, (*HEADS, *costs))), rows, notes)]
 
 
 def _share(estimate: Estimate) -> str:

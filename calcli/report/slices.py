@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import chain
 from math import isnan, nan
 
 from calcli.core.data.derived import ENOUGH_ROWS
 from calcli.core.estimators.calibrationerror import SIGNIFICANT
 from calcli.core.evaluating.evaluate import slice_p_values
 from calcli.core.evaluating.results import Estimate
-from calcli.core.language.text import counted, numbers
-from calcli.report.estimates import CORRECTED, P, cell, few_draws, half_width, of_class
+from calcli.core.language.text import counted, numbers, some
+from calcli.report.estimates import CORRECTED, NONE, P, cell, few_draws, half_width, of_class, positive_class
 from calcli.report.findings import Result
 from calcli.report.overview import MANY
 from calcli.report.shown import Column, TextTable, hint
 
 SHOWN = ("log_loss", "accuracy", "mean_gap", "ece")  # of the metrics of the default report
 SHOWN_OF_TWO = ("log_loss", "ece")  # in addition to the observed and predicted frequency
+OBSERVED = ("oe_ratio", "calibration_slope")
 USUALLY_RANKED_BY = "log_loss"
 FEW = " *"
 EXCESS = "The worst error is the one farthest above its value if calibrated."
@@ -124,7 +126,12 @@ def slice_tables(
     details
         Whether all of many slices have a row, or only slices worse beyond chance.
     """
-    return [_table(overall, slices, column, name, details) for column, slices in by_column(results).items()]
+    tables = []
+    for column, slices in by_column(results).items():
+        tables.append(_table(overall, slices, column, name, details))
+        if overall.input.of_two and all(part.metrics.keys() >= {*OBSERVED} for part in [overall, *slices]):
+            tables.append(_observed(overall, slices, column, name, details))
+    return tables
 
 
 def _in_order(overall: Result, results: Sequence[Result], details: bool) -> list[Result]:
@@ -153,6 +160,27 @@ def _table(overall: Result, results: Sequence[Result], column: str, name: str, d
     heads = (Column(column, "left"), Column("rows"), *map(Column, (*shares, *metrics)))
     title = f"Slices by {column} of {name}" if name else of_class(f"Slices by {column}", [overall.input])
     return TextTable(title, heads, tuple(rows), tuple(_notes(overall, results, metrics, listed)))
+
+
+def _observed(overall: Result, results: Sequence[Result], column: str, name: str, details: bool) -> TextTable:
+    """Return the table of observed and expected rows of the positive class, with the calibration slope."""
+    rows, untold, listed = [], dict[str, list[str]](), _in_order(overall, results, details)
+    for part in [*listed, overall]:
+        value, row = part.slice.shown if part.slice else "all rows", part.per_class[1]
+        ratio, slope = (part.metrics[metric] for metric in OBSERVED)
+        reason = slope.no_interval if is_compared(part) else f"fewer than {ENOUGH_ROWS} rows"
+        if slope.interval is None or not is_compared(part):
+            untold.setdefault(reason or "it is not defined", []).append(value)
+        observed, expected = row.frequency * part.input.rows, row.mean_prob * part.input.rows
+        cells = [cell(ratio), NONE if value in chain(*untold.values()) else cell(slope)]
+        rows.append((value, f"{observed:,.0f}", f"{expected:,.1f}", *cells))
+    title = f"Observed and expected by {column}" + (f" of {name}" if name else "")
+    heads = (Column(column, "left"), *map(Column, ("O", "E", "O:E", "slope")))
+    notes = [f"O, E: rows of {positive_class(overall.input)}, observed and expected by the probabilities."]
+    notes += half_width([overall.metrics[metric] for metric in OBSERVED])
+    notes += [f"No slope for {some(values)}: {reason}." for reason, values in untold.items()]
+    notes.append(f"Which slices differ beyond chance: calcli segments FILE --columns {column}")
+    return TextTable(title, heads, tuple(rows), tuple(notes))
 
 
 def _notes(

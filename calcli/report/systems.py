@@ -11,7 +11,7 @@ from typing import Any
 from calcli.core.evaluating.results import Estimate
 from calcli.core.language.text import plus_minus
 from calcli.report.benchmark import best_two
-from calcli.report.estimates import NONE, cell, half_width
+from calcli.report.estimates import NONE, cell, half_width, without_interval
 from calcli.report.shown import Column, Mark, TextTable
 
 
@@ -77,10 +77,11 @@ def systems_table(systems: Sequence[System], title: str, metrics: Sequence[str])
     for column, metric in enumerate(metrics, 1):
         (entry, *_) = [e.metric.entry for system in systems for e in system.estimates(metric)]
         values = [[estimate.value for estimate in system.estimates(metric)] for system in systems]
-        costs = [nan if not v or entry.direction == "none" else entry.cost(mean(v)) for v in values]
+        ranked = entry.direction in ("lower", "higher")  # nearer to 1 or 0 by chance is no distinction
+        costs = [entry.cost(mean(v)) if v and ranked else nan for v in values]
         marks |= {(row, column): mark for row, mark in best_two(costs).items() if mark == "best"}
     seeds = sorted({len(system.files) for system in systems} - {1})
     single = [e for s in systems if len(s.files) == 1 for metric in metrics for e in s.estimates(metric)]
-    notes = half_width(single) if single else []
+    notes = [*half_width(single), *without_interval(single)] if single else []
     notes += [f"Of {' or '.join(map(str, seeds))} files: mean ± standard deviation."] if seeds else []
     return TextTable(title, (Column("", "left"), *map(Column, metrics)), rows, tuple(notes), marks)

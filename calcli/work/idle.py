@@ -56,10 +56,10 @@ def idle_options(
     if not settings.metrics and figures is None:
         return idle
     wholes = [_whole(metric) for metric in calls]
-    if settings.costs and not any("costs" in metric.arguments for metric in wholes):
-        idle.append(
-            "--costs has no effect: no metric asked for uses costs, as bayes_risk and expected_cost do"
-        )
+    costs = {"--costs": settings.costs, "--cost-column": settings.cost_column}
+    if not settings.thresholds and not any("costs" in metric.arguments for metric in wholes):
+        reason = "no metric asked for uses costs, as bayes_risk and expected_cost do"
+        idle += [f"{option} has no effect: {reason}" for option, value in costs.items() if value]
     if settings.decision_column is not None and not any(
         "expected_cost" in metric.entry.name for metric in calls
     ):
@@ -118,6 +118,8 @@ def idle_of_figures(drawing: PlotSettings, settings: Settings) -> list[str]:
         return idle
     if drawing.lens != AUTO_LENS and not any(kind.one_score or kind.bins == "vectors" for kind in kinds):
         idle.append(f"--lens {drawing.lens} has no effect: no figure asked for uses it")
+    if settings.thresholds and not any(kind.at_thresholds for kind in kinds):
+        idle.append("--thresholds has no effect: no figure asked for shows thresholds")
     if settings.metrics and not drawing.by and not any(kind.metrics for kind in kinds):
         idle.append("--metrics has no effect: no figure asked for shows metrics")
     return idle

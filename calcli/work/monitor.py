@@ -24,9 +24,10 @@ from calcli.core.comparing.monitoring import (
 )
 from calcli.core.data.arrays import from_log_odds
 from calcli.core.data.predictions import Predictions, event_name, require_classes
+from calcli.core.estimators.thresholds import Threshold
 from calcli.core.language.declaring import PATH, checked, declared, documented
 from calcli.core.language.errors import InputError, UsageError
-from calcli.core.language.settings import MonitorSettings
+from calcli.core.language.settings import LEVEL, MonitorSettings
 from calcli.io.options import ReadOptions
 from calcli.io.read import read, read_concat
 from calcli.io.saved.policies import load_threshold
@@ -47,7 +48,7 @@ def monitor(
     labels: Any = None,
     *,
     reference: Any = None,
-    threshold: str | os.PathLike[str] | None = None,
+    threshold: str | os.PathLike[str] | float | None = None,
     state: str | os.PathLike[str] | None = None,
     **settings: Any,
 ) -> MonitorReport:
@@ -61,8 +62,8 @@ def monitor(
     {ReadOptions}
     reference : path, table or Predictions, optional
         Rows that define the expected outcomes, in place of the probabilities.
-    threshold : path, optional
-        A threshold with a promise to watch.
+    threshold : path or float, optional
+        A threshold with a promise to watch, or a number from which rows are counted.
     state : path, optional
         A file that carries the evidence from run to run; it is created if missing.
     {MonitorSettings}
@@ -88,7 +89,8 @@ def monitor(
         periods, options = [period], options | keywords
     chosen = MonitorSettings(**checked(MonitorSettings, options, "keyword"))
     base = None if reference is None else labelled(reference, "the reference", settings if several else None)
-    return _monitored(periods, chosen, base, _text(threshold), _text(state))
+    cut = str(threshold) if isinstance(threshold, float) else _text(threshold)
+    return _monitored(periods, chosen, base, cut, _text(state))
 
 
 def _text(path: Any) -> str | None:
@@ -129,7 +131,9 @@ def _monitored(
     threshold: str | None,
     state: str | None,
 ) -> MonitorReport:
-    if threshold is not None and reference is not None:
+    cut = None if threshold is None else _threshold(threshold)
+    promise = cut if isinstance(cut, Threshold) else None
+    if promise is not None and reference is not None:
         raise UsageError(
             "--threshold promises an error rate, and --reference shows what is expected; give one"
         )
@@ -139,8 +143,7 @@ def _monitored(
     if reference is not None:
         level = 1 - (1 - level) / 2  # half is for the uncertainty of the reference
         expected = reference_of(reference, settings.cluster)
-    promise = None if threshold is None else load_threshold(threshold)
-    watches = [watched(period, settings.tolerance, level, expected, promise) for period in periods]
+    watches = [watched(period, settings.tolerance, level, expected, cut) for period in periods]
     begun = {
         "classes": head.classes,
         "what": watches[0].what,
@@ -148,7 +151,7 @@ def _monitored(
             name: getattr(settings, name) for name in ("time", "every", "tolerance", "by", "cluster", "level")
         },
         "reference": None if expected is None else [expected.rows, *expected.line],
-        "threshold": None if promise is None else promise.content()["crc32"],
+        "threshold": cut if promise is None else promise.content()["crc32"],
     }
     before: Streams = {} if state is None else {k: [*v] for k, v in load_watch(state, begun).items()}
     streams_of_value, out = _added(before, periods, watches, settings, state or "")
@@ -173,6 +176,21 @@ def _monitored(
         open_by,
         out,
     )
+
+
+def _threshold(text: str) -> Threshold | float:
+    """Return the threshold in a file, or a number.
+
+    Raises
+    ------
+    UsageError
+        If a number is not between 0 and 1.
+    """
+    try:
+        cut = float(text)
+    except ValueError:
+        return load_threshold(text)
+    return float(LEVEL.checked("--threshold", cut))
 
 
 def _added(

@@ -302,7 +302,8 @@ def _fitting(names: Sequence[str], systems: int, remark: Remark) -> list[str]:
 def _standard(evaluations: Iterable[Evaluation], view: View) -> list[str]:
     """Return the names of the standard figures that fit all evaluations."""
     kinds = sorted({(e.predictions.n_classes, e.settings.draws_outcomes) for e in evaluations})
-    fitting = [standard_names(k, view.lens, view.region, tested=tested) for k, tested in kinds]
+    marks = any(evaluation.settings.thresholds for evaluation in evaluations)
+    fitting = [standard_names(k, view.lens, view.region, tested=tested, marks=marks) for k, tested in kinds]
     return [name for name in fitting[0] if all(name in names for names in fitting)]
 
 

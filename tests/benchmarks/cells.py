@@ -66,12 +66,13 @@ TESTS = (
     "ece", "ece_l2", "ece_l2:debiased=true", "mce", "ece:binning=equal-mass", "ks", "smooth_ece", "kde_ece",
     "cw_ece", "cw_ece_l2", "ace",
 )  # fmt: skip
-TESTS_OF_TWO = ("ece:lens=top-1", "ks:lens=top-1", "spiegelhalter_z", "kuiper", "kuiper:lens=top-1")
+TESTS_OF_TWO = ("ece:lens=top-1", "ks:lens=top-1", "spiegelhalter_z", "kuiper", "kuiper:lens=top-1", "ici")
 TESTS_OF_MANY = ("ece:lens=class-1", "ks:lens=class-1")
 SLOW_TESTS = ("skce", "expected_miscalibration:min_rows=100", "worst_miscalibration:min_rows=100")
 SLOW_ROWS = 500  # up to which these are studied
 COMPARED_METRICS = (
     "log_loss", "normalized_log_loss", "brier", "accuracy", "normalized_error_rate", "auroc", "mean_gap",
+    "net_benefit:threshold=0.2:lens=class-1",
 )  # fmt: skip
 CHECKED = ("log_loss", "brier", "accuracy", "auroc")
 

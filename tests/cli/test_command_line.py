@@ -358,7 +358,7 @@ def test_a_file_in_place_of_a_command_is_answered_with_the_command(run, sample):
     assert done.err == f"calcli: {file} is a file, not a command; to evaluate it: calcli evaluate {file}\n"
 
 
-@pytest.mark.parametrize(("command", "most"), [("evaluate", 49), ("compare", 43)])
+@pytest.mark.parametrize(("command", "most"), [("evaluate", 50), ("compare", 44)])
 def test_commands_have_no_more_options_than_people_can_read(command, most):
     options = [
         one for one in get_command(app_of()).commands[command].params if one.param_type_name == "option"

@@ -7,6 +7,7 @@ import re
 import shutil
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import calcli
@@ -317,3 +318,26 @@ def test_the_page_has_changes_beside_margins_and_both_curves(run, releases, tmp_
     assert {"release_1.parquet", "release_2.parquet"} <= set(
         re.findall(r">\s*(release_\d\.parquet)\s*<", curves)
     )
+
+
+def test_thresholds_are_compared_by_net_benefit_and_cost(run, tmp_path, sample):
+    rng = np.random.default_rng(3)
+    score = rng.random(500)
+    label = (rng.random(500) < score).astype(int)
+    scores = [score, np.clip(score + rng.normal(0, 0.2, 500), 0.01, 0.99)]
+    files = [tmp_path / f"{name}.csv" for name in ("old", "new")]
+    for file, each in zip(files, scores, strict=True):
+        pd.DataFrame({"prob": each, "label": label}).to_csv(file, index=False)
+    asked = ("--metrics", "log_loss", "--thresholds", "0.2,0.4", "--costs", "imbalanced:1:4")
+    (found,) = json.loads(run("compare", *files, *asked, "-f", "json").out)["comparisons"][0]["differences"]
+    for threshold in (0.2, 0.4):
+        of_rows = [np.where(label, 1, -threshold / (1 - threshold)) * (each >= threshold) for each in scores]
+        change = found[f"net_benefit:threshold={threshold}"]
+        assert change["difference"] == pytest.approx((of_rows[1] - of_rows[0]).mean(), abs=1e-12)
+        assert change["low"] < change["difference"] < change["high"]
+        costs = [np.where(each >= threshold, 1 - label, 4 * label).mean() for each in scores]
+        change = found[f"threshold_cost:costs=imbalanced:threshold={threshold}"]
+        assert change["difference"] == pytest.approx(costs[1] - costs[0], abs=1e-12)
+    assert len(found) == 5
+    more = run("compare", *[sample / "iris_logistic_test.csv"] * 2, "--thresholds", "0.2")
+    assert "--thresholds is for probabilities of two classes" in more.err

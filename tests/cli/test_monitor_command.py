@@ -300,6 +300,8 @@ def test_the_promise_of_a_threshold_is_watched(run, save, tmp_path):
     assert sum(one["rows"] for one in told(kept)["streams"][0]["periods"]) == sure.sum()
     errors = sum(one["rows"] * one["observed"] for one in told(kept)["streams"][0]["periods"])
     assert errors == pytest.approx((sure & wrong).sum())
+    last = told(kept)["streams"][0]["periods"][-1]
+    assert last["precision_so_far"] == pytest.approx(1 - errors / sure.sum())
     flipped = np.random.default_rng(4).random(len(frame)) < 0.15
     other = np.where(frame["label"] == "yes", "no", "yes")
     broken = save(frame.assign(label=np.where(flipped, other, frame["label"])))
@@ -308,6 +310,31 @@ def test_the_promise_of_a_threshold_is_watched(run, save, tmp_path):
     assert "Errors are more frequent than promised" in done.out
     both = run("monitor", broken, "--time", "time", "--threshold", threshold, "--reference", calibrated)
     assert "give one" in sentence(both)
+
+
+def test_a_number_counts_alerts_and_precision_week_by_week_and_from_run_to_run(run, save, tmp_path):
+    frame = stream(days=40)
+    monday = frame["time"].dt.to_period("W-SUN").dt.start_time.dt.strftime("%Y-%m-%d")
+    alert, right = frame["p_yes"] >= 0.7, (frame["p_yes"] >= 0.7) & (frame["label"] == "yes")
+    weeks = pd.DataFrame({"seen": 1, "above": alert, "right": right}).groupby(monday).sum()
+    weeks["precision_so_far"] = weeks["right"].cumsum() / weeks["above"].cumsum()
+    begun = frame["time"] < "2026-01-19"
+    look = ["--time", "time", "--every", "week", "--threshold", "0.7", "--by", "group", "-f", "json"]
+    carried = [*look, "--state", tmp_path / "watch.json"]
+    assert run("monitor", save(frame[begun], "old.csv"), *carried).status == 0
+    for done in (
+        run("monitor", save(frame), *look),
+        run("monitor", save(frame[~begun], "new.csv"), *carried),
+    ):
+        whole, *groups = told(done)["streams"]
+        found = pd.DataFrame(whole["periods"]).set_index("name")[["seen", "above", "precision_so_far"]]
+        pd.testing.assert_frame_equal(found, weeks.drop(columns="right"), check_names=False)
+        assert sum(one["above"] for group in groups for one in group["periods"]) == alert.sum()
+    shown = run("monitor", save(frame), *look[:-2]).out
+    assert f"{weeks['precision_so_far'].iloc[-1]:.1%}" in shown
+    assert "--threshold is 70; expected a number between 0 and 1" in sentence(
+        run("monitor", save(frame), "--time", "time", "--threshold", "70")
+    )
 
 
 def test_labels_that_arrive_by_outcome_wait_until_all_are_known(run, save):

@@ -107,3 +107,22 @@ def test_a_question_has_its_readings_as_json_too(run, tmp_path):
     for reading in question["readings"]:
         assert reading["command"] in done.err
         assert run(*reading["command"].split()[1:], "-q").status == 0
+
+
+def test_a_table_for_a_clinical_model_marks_scores_alone_and_says_what_is_missing(run, seeds, sample):
+    files = f"rf={seeds}/good_1.csv", f"lr={seeds}/bad.csv"
+    of_calibration = ["oe_ratio", "calibration_slope", "calibration_intercept"]
+    metrics = [*of_calibration, "auroc", "brier", "net_benefit:threshold=0.1"]
+    asked = ("evaluate", *files, "--metrics", ",".join(metrics))
+    rows = table_of(run, *asked)
+    assert list(rows[0])[2:] == [f"{name}{end}" for name in metrics for end in ("", " low", " high")]
+    latex = run(*asked, "-f", "latex").out
+    cells = next(line for line in latex.splitlines() if line.startswith("rf &")).split(" & ")[1:]
+    assert [r"\textbf" in cell for cell in cells[:3]] == [False] * 3
+    assert any(r"\textbf" in line for line in latex.splitlines() if line.startswith(("rf", "lr")))
+    for name, cell in zip(metrics, cells, strict=True):
+        value = float(cell.removeprefix(r"\textbf{").split()[0].rstrip("}"))
+        assert value == pytest.approx(float(rows[0][name]), abs=1e-3)
+    cancer = sample / "cancer_bayes_test.csv", sample / "cancer_bayes_calibration.csv"
+    latex = run("evaluate", *cancer, "--metrics", "calibration_slope,auroc", "-f", "latex").out
+    assert r"No interval for calibration\_slope: " in latex

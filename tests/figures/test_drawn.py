@@ -330,6 +330,18 @@ def test_curves_of_thresholds_and_what_needs_no_scores(two, three):
     (axes,), table = drawing.figure.axes, drawing.tables["a"]
     np.testing.assert_array_equal(axes.lines[0].get_xydata(), np.c_[table["recall"], table["precision"]])
     assert set(axes.lines[1].get_ydata()) == {round(np.mean(two.predictions.labels), 6)}
+    for name, x, y in (("roc", "false_positive_rate", "recall"), ("gains", "share", "recall")):
+        marking = evaluate(two.predictions, replace(two.settings, thresholds=(0.2, 0.6)))
+        drawing = draw(name, {"a": marking})
+        axes, table, marked = drawing.figure.axes[0], drawing.tables["a"], drawing.tables["a, marked"]
+        np.testing.assert_array_equal(axes.lines[0].get_xydata()[1:], np.c_[table[x], table[y]])
+        np.testing.assert_array_equal(axes.lines[1].get_xydata(), np.c_[marked[x], marked[y]])
+        assert [text.get_text() for text in axes.texts] == ["0.2", "0.6"]
+        assert marked["threshold"].tolist() == [0.2, 0.6]
+    area = f"AUROC {marking.estimates['auroc'].value:.4f}"
+    assert draw("roc", {"a": marking}).figure.legends[0].get_texts()[0].get_text() == f"a  {area}"
+    lift = drawing.figure.axes[1].lines[0].get_xydata()
+    np.testing.assert_array_equal(lift, np.c_[table["share"], table["lift"]])
     drawing = draw("net-benefit", {"a": two})
     (axes,), table = drawing.figure.axes, drawing.tables["a"]
     for line, name in zip(axes.lines[:2], ("net_benefit", "treat_all"), strict=True):
@@ -338,14 +350,29 @@ def test_curves_of_thresholds_and_what_needs_no_scores(two, three):
     told = [text.get_text() for text in drawing.figure.legends[0].get_texts()]
     assert told == ["a", "treat all", "treat none"]
     answers = replace(two, predictions=replace(two.predictions, classes=WRONG_RIGHT))
-    for name in ("precision-recall", "net-benefit"):
+    for name in ("precision-recall", "net-benefit", "roc", "gains"):
         with pytest.raises(UsageError, match=r"needs 2 classes, but .* has 3; see --against-rest"):
             draw(name, {"a": three})
         with pytest.raises(UsageError, match="and these are answers that are right or wrong"):
             draw(name, {"a": answers})
     none = replace(two.predictions, labels=np.zeros_like(two.predictions.labels))
-    with pytest.raises(UsageError, match="no row of a is of the class; it has no recall"):
-        draw("precision-recall", {"a": evaluate(none, Settings(("accuracy",), draws=0))})
+    with pytest.raises(UsageError, match="gains: no row of a is of the class; it has no recall"):
+        draw("gains", {"a": evaluate(none, Settings(("accuracy",), draws=0))})
+
+
+def test_a_decision_curve_has_intervals_and_the_difference_of_two():
+    systems = {"a": make(800, 2, 2.0, "two.csv"), "b": make(800, 2, 1.0, "two.csv")}
+    drawing = draw("net-benefit", systems)
+    above, below = drawing.figure.axes
+    table, change = drawing.tables["b, intervals"], drawing.tables["b minus a"]
+    bars = [bar for bar in above.collections if isinstance(bar, LineCollection)]
+    drawn = np.array(bars[1].get_segments())[:, :, 1]
+    np.testing.assert_array_equal(drawn, np.c_[table["low"], table["high"]])
+    np.testing.assert_array_equal(below.lines[1].get_xydata(), np.c_[change["threshold"], change["value"]])
+    at = np.searchsorted(table["threshold"], 0.5)
+    values = [drawing.tables[f"{name}, intervals"]["value"][at] for name in "ab"]
+    assert change["value"][at] == pytest.approx(values[1] - values[0])
+    assert drawing.caption.endswith("Below: the difference of both on the same rows.")
 
 
 def test_the_wide_end_of_an_interval_does_not_flatten_rejection_curves():

@@ -72,6 +72,7 @@ CASES = [
     *(Case(name, ("cancer_bayes_test.csv",)) for name in ("reliability", "deviation", "ks", "risk")),
     *(Case(name, ("cancer_bayes_test.csv",)) for name in ("weighted-risk", "divergence")),
     *(Case(name, ("cancer_bayes_test.csv",)) for name in ("precision-recall", "net-benefit")),
+    *(Case(name, ("cancer_bayes_test.csv",)) for name in ("roc", "gains")),
     *(Case(name, ("iris_logistic_test.csv",)) for name in ("class-wise", "simplex")),
     *(Case(name, ("digits_network_test.npy",)) for name in ("reliability", "class-wise", "calibration-map")),
     *(Case(name, ("digits_forest_test.parquet",)) for name in ("corp", "smooth", "temperature")),

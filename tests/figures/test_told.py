@@ -28,6 +28,8 @@ def told(drawing: calcli.figures.Drawing) -> list[dict[str, float]]:
     [
         ("rejection", "rejected", "error rate", ("rejected", "error_rate")),
         ("precision-recall", "recall", "precision", ("recall", "precision")),
+        ("roc", "false positive rate", "recall", ("false_positive_rate", "recall")),
+        ("gains", "share", "recall", ("share", "recall")),
         ("net-benefit", "threshold", "net benefit", ("threshold", "net_benefit")),
         ("temperature", "temperature", "log-loss", ("temperature", "log_loss")),
         ("risk", "threshold", "mean cost", ("threshold", "risk")),

@@ -9,6 +9,11 @@ from sklearn.metrics import precision_score, recall_score
 
 import calcli
 from calcli.core.language.errors import UsageError
+from calcli.core.language.figures import PlotSettings, standard_names
+from calcli.core.language.settings import Settings
+from calcli.figures import standard_drawings
+from calcli.io.handed import from_arrays
+from calcli.work.idle import idle_of_figures
 
 THRESHOLDS = (0.1, 0.25, 0.6)
 RNG = np.random.default_rng(8)
@@ -64,6 +69,23 @@ def test_the_table_has_a_row_for_each_threshold_and_no_other_table_repeats_it(re
     assert f"{100 * false_positives:.1f}%" in text
 
 
+def test_costs_have_a_column_with_the_mean_cost_from_each_threshold_on():
+    amount = np.random.default_rng(1).uniform(1, 20, 400)
+    data = from_arrays(np.stack([1 - SCORE, SCORE], axis=1), LABEL, columns={"amount": amount})
+    costs = ["imbalanced:0:3", "abstain:0.1", "zero-one"]
+    report = calcli.evaluate(data, thresholds=[0.25], costs=costs, draws=0)
+    alert = SCORE >= 0.25
+    for name, alarm in (("imbalanced", 3), ("zero-one", 1)):
+        cost = np.where(alert, alarm * (LABEL == 0), LABEL)
+        found = report[f"threshold_cost:costs={name}:threshold=0.25"]
+        assert found.value == pytest.approx(cost.mean(), abs=1e-12)
+    assert "cost of imbalanced" in str(report)
+    assert "cost of abstain" not in str(report)
+    by_row = calcli.evaluate(data, thresholds=[0.25], cost_column="amount", draws=0)
+    missed = np.where(alert, LABEL == 0, LABEL * amount).mean()
+    assert by_row["threshold_cost:costs=zero-one:threshold=0.25"].value == pytest.approx(missed, abs=1e-12)
+
+
 def test_ends_of_a_range_stand_for_thresholds_in_steps():
     scores = np.stack([1 - SCORE, SCORE], axis=1)
     points = calcli.evaluate(scores, LABEL, thresholds="0.05..0.4", draws=0).to_dict()["results"][0]
@@ -80,3 +102,32 @@ def test_what_is_no_threshold_is_refused(thresholds):
 def test_more_classes_have_no_operating_points():
     with pytest.raises(UsageError, match="--thresholds is for probabilities of two classes"):
         calcli.evaluate(RNG.dirichlet([1, 1, 1], 50), RNG.integers(3, size=50), thresholds=[0.5])
+
+
+def test_points_are_those_of_dcurves():
+    """The example of dcurves: 105 of 750 rows have cancer, and so many lie at or above each threshold."""
+    at, found, alarms = (0.05, 0.15, 0.25, 0.35), (96, 82, 72, 57), (320, 128, 72, 36)
+    events, others = (-np.diff([*counts, 0]) for counts in ((105, *found), (645, *alarms)))
+    score = np.repeat([0.01, *at], events + others)
+    label = np.concatenate([np.repeat([1, 0], pair) for pair in zip(events, others, strict=True)])
+    report = calcli.evaluate(np.stack([1 - score, score], axis=1), label, thresholds=at, draws=0)
+    published = (0.10554385964912281, 0.07921568627450982, 0.064, 0.05015384615384615)
+    for threshold, benefit in zip(at, published, strict=True):
+        assert report[f"net_benefit:threshold={threshold}"].value == pytest.approx(benefit, abs=1e-10)
+    quarter = report.to_dict()["results"][0]["operating_points"][2]
+    assert quarter["treat_all"] == pytest.approx(-0.44 / 3, abs=1e-10)
+    assert quarter["avoided"] == pytest.approx(63.2, abs=1e-10)
+
+
+def test_a_threshold_of_many_digits_keeps_them():
+    scores = np.stack([1 - SCORE, SCORE], axis=1)
+    points = calcli.evaluate(scores, LABEL, thresholds=[0.123456789], draws=0).to_dict()["results"][0]
+    assert [point["threshold"] for point in points["operating_points"]] == [0.123456789]
+
+
+def test_figures_that_mark_thresholds_belong_to_a_report_with_thresholds(report):
+    marking = {"net-benefit", "precision-recall", "roc", "gains"}
+    assert marking <= {name for name, _ in standard_drawings(report.evaluation)}
+    assert not marking & {*standard_names(2)}
+    idle = idle_of_figures(PlotSettings({"ks": {}}), Settings(thresholds=(0.1,)))
+    assert idle == ["--thresholds has no effect: no figure asked for shows thresholds"]

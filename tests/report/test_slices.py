@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from sklearn.linear_model import LogisticRegression
 
 from calcli.core.language.settings import Settings
 from calcli.io.handed import from_arrays
@@ -144,3 +145,28 @@ def test_slices_stand_behind_their_file(sliced):
         "Slices by country of x.csv", "Slices by half of x.csv",
         "Slices by country of y.csv", "Slices by half of y.csv",
     ]  # fmt: skip
+
+
+def test_observed_and_expected_of_two_classes_with_the_slope_of_slices_that_tell_it():
+    rng = np.random.default_rng(3)
+    log_odds = rng.normal(-1, 1.2, 900)
+    score = 1 / (1 + np.exp(-log_odds))
+    hospital = np.repeat(["north", "south", "tiny", "none"], [400, 300, 40, 160])
+    label = (rng.random(900) < np.where(hospital == "south", score**2, score)).astype(int)
+    label[hospital == "none"] = 0
+    data = from_arrays(np.stack([1 - score, score], 1), label, columns={"hospital": hospital})
+    results = list(evaluate(data, by="hospital", draws=0).results)
+    table = of_title(results, "Observed and expected by hospital")
+    rows = {row[0]: row[1:] for row in table.rows}
+    for part in ("north", "south"):
+        inside = hospital == part
+        assert rows[part][:2] == (f"{label[inside].sum()}", f"{score[inside].sum():.1f}")
+        assert float(rows[part][2].split()[0]) == pytest.approx(
+            label[inside].sum() / score[inside].sum(), abs=1e-3
+        )
+        fit = LogisticRegression(C=np.inf, tol=1e-9).fit(log_odds[inside, None], label[inside])
+        assert float(rows[part][3].split()[0]) == pytest.approx(fit.coef_[0, 0], abs=1e-3)
+    assert rows["tiny"][3] == rows["none"][3] == "-"
+    assert "No slope for tiny: fewer than 100 rows." in table.notes
+    assert any(note.startswith("No slope for none: ") for note in table.notes)
+    assert "segments" in table.notes[-1]

@@ -39,7 +39,7 @@ from calcli.core.evaluating.measurements import Measurements
 from calcli.core.evaluating.metrics.base import Pair, System
 from calcli.core.evaluating.results import Estimate, Summary
 from calcli.core.evaluating.sections import ORDER
-from calcli.core.evaluating.usual import default_metrics, is_sampled
+from calcli.core.evaluating.usual import OPERATING, default_metrics, is_sampled, operating_points
 from calcli.core.language.entries import Metric
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import Measure, parse_metric, parse_metrics
@@ -467,11 +467,13 @@ def compare(
         If a metric is unknown, or the metric of the ranking has no direction.
     """
     settings = replace(settings, cluster=clusters_of(systems[0], settings.cluster))
+    if settings.cost_column is not None:
+        raise UsageError("cost_column: no interval of a difference sees the few large amounts; leave it out")
     if not systems[0].has_probabilities and plan.ranked_by == Plan.ranked_by:
         plan = replace(plan, ranked_by=usually_compared(systems[0])[0])
     if (ranked_by := parse_metric(plan.ranked_by, settings.defaults)).entry.direction == "none":
         raise UsageError(f"no value of {ranked_by} is better than another; rank by log_loss")
-    settings = replace(settings, metrics=compared_metrics(systems[0], settings, plan))
+    settings = replace(settings, metrics=compared_metrics(systems[0], settings, plan), thresholds=())
     for system in systems:
         system.require_named_class()
     for system in systems[:1] if plan.paired else systems:
@@ -517,9 +519,14 @@ def parse_margins(texts: Sequence[str]) -> dict[str, Margin]:
 
 
 def compared_metrics(baseline: Predictions, settings: Settings, plan: Plan) -> tuple[str, ...]:
-    """Return the metrics of a comparison: the named or default ones, and others that the plan names."""
+    """Return the metrics of a comparison: the named or default ones, and others that the plan names.
+
+    At each threshold of the settings it is the net benefit, and the cost if decisions have one.
+    """
     metrics = settings.metrics or usually_compared(baseline, settings.costs)
-    return tuple(dict.fromkeys([*metrics, *(plan.margins or {}), plan.ranked_by]))
+    points = operating_points(baseline, settings).values()
+    worth = [call.text for point in points for call in point[OPERATING.index("net_benefit") :]]
+    return tuple(dict.fromkeys([*metrics, *worth, *(plan.margins or {}), plan.ranked_by]))
 
 
 def usually_compared(predictions: Predictions, costs: Sequence[Costs] = ()) -> list[str]:

@@ -61,6 +61,9 @@ class Period:
         Checksums of the names of the clusters that first occur in it.
     sha256
         Hash of its file, if periods are files.
+    seen, above, right
+        Number of all rows, of rows at or above a threshold, and of rows among them that are right, or of the
+        class; 0 without a threshold.
     """
 
     name: str
@@ -73,6 +76,9 @@ class Period:
     returned: int = 0
     clusters: tuple[int, ...] = ()
     sha256: str | None = None
+    seen: int = 0
+    above: int = 0
+    right: int = 0
 
     @property
     def gap(self) -> float:
@@ -98,6 +104,7 @@ def joined(periods: Sequence[Period]) -> Period:
         float(np.sqrt(np.sum([(period.rows * period.error) ** 2 for period in periods])) / sum(rows)),
         float(np.average(losses, weights=rows)) if losses else None,
         tuple(np.sum([period.evidence for period in periods], axis=0).tolist()),
+        **{name: sum(getattr(p, name) for p in periods) for name in ("seen", "above", "right")},
     )
 
 
@@ -169,6 +176,8 @@ class Watched:
         (N,) mask of the chosen rows of the predictions; None for all.
     counts
         (n,) number of rows that each stands for; None for one.
+    above
+        (N,) masks of the rows at or above a threshold, and of the right rows among them; None without one.
     """
 
     what: Watches
@@ -177,6 +186,7 @@ class Watched:
     hypothesis: Hypothesis
     chosen: Bools | None = None
     counts: Array | None = None
+    above: tuple[Array, Array] | None = None
 
 
 def watched(
@@ -184,9 +194,11 @@ def watched(
     tolerance: float,
     level: float,
     reference: Reference | None = None,
-    threshold: Threshold | None = None,
+    threshold: Threshold | float | None = None,
 ) -> Watched:
     """Return the watched rows of predictions, with a level for the uncertainty of a reference.
+
+    For a threshold with a promise, the promise is watched; for a number, rows at or above it are counted.
 
     Raises
     ------
@@ -197,13 +209,16 @@ def watched(
     """
     if threshold is not None:
         predictions.require_probabilities()
+    if isinstance(threshold, Threshold):
         threshold.require_same(predictions.kind, predictions.classes, predictions.provenance.path)
         above, (_, hit) = threshold.answers(predictions), confidences(predictions, threshold.target)
         rows, wrong = threshold.tallied(hit, above)
         promise = np.full(int(np.count_nonzero(rows)), threshold.max_error)
         hypothesis = Hypothesis.of(promise, np.zeros(len(promise)), promise + tolerance)
-        return Watched("promise", promise, wrong[rows].astype(np.float64), hypothesis, rows)
+        of_rows = promise, wrong[rows].astype(np.float64), hypothesis, rows
+        return Watched("promise", *of_rows, above=(above, above & (hit > 0)))
     score, outcome, counts = looked_at(predictions)
+    counted = None if threshold is None else (score >= threshold, (score >= threshold) & (outcome > 0))
     has_scores = predictions.has_probabilities
     if reference is not None:
         hypothesis = Hypothesis.against(score, reference, level).widened(tolerance)
@@ -217,7 +232,7 @@ def watched(
         )
     of_two = predictions.n_classes == 2 and not predictions.of_answers
     watches: Watches = "rate" if not has_scores else "probability" if of_two else "confidence"
-    return Watched(watches, score, outcome, hypothesis, None, counts)
+    return Watched(watches, score, outcome, hypothesis, None, counts, counted)
 
 
 def looked_at(predictions: Predictions) -> tuple[Doubles, Doubles, Array | None]:
@@ -385,13 +400,13 @@ def periods_of(
         np.minimum.at(start, clusters, np.where(code < 0, n_periods, code))
         start[np.isin(sums, [cluster for period in before for cluster in period.clusters])] = -1
         new, firsts = code == start[clusters], [tuple(sums[start == n].tolist()) for n in range(n_periods)]
-    pairs = zip(_periods(watch, code, clusters, new, when.names), firsts, strict=True)
+    pairs = zip(_periods(watch, when.codes, clusters, new, when.names), firsts, strict=True)
     by_value: dict[str | None, list[Period]] = {
         None: [replace(p, clusters=firsts) for p, firsts in pairs if p.rows]
     }
     if settings.by is not None:
         slices, numbers = slice_numbers(predictions, settings.by)
-        joint = np.where(code < 0, -1, numbers[rows] * n_periods + code)
+        joint = np.where(when.codes < 0, -1, numbers * n_periods + when.codes)
         every = iter(_periods(watch, joint, clusters, new, [*when.names] * len(slices)))
         by_slice = {part.value: [p for p in islice(every, n_periods) if p.rows] for part in slices}
         starts = sorted(
@@ -404,6 +419,12 @@ def periods_of(
 def _periods(
     watch: Watched, codes: Positions, clusters: Positions | None, new: Bools, names: Sequence[str]
 ) -> list[Period]:
+    tally = np.zeros((len(names), 3))
+    for column, kind in enumerate([codes >= -1, *watch.above] if watch.above else []):
+        of_kind = kind & (codes >= 0)
+        stand_for = None if watch.counts is None else watch.counts[of_kind]
+        tally[:, column] = np.bincount(codes[of_kind], stand_for, len(names))
+    codes = codes if watch.chosen is None else codes[watch.chosen]
     inside = codes >= 0
     code, score, outcome, new = codes[inside], watch.score[inside], watch.outcome[inside], new[inside]
     counts = None if watch.counts is None else watch.counts[inside]
@@ -428,7 +449,10 @@ def _periods(
         errors = np.sqrt(variance) / rows
     of_loss = watch.what in ("probability", "confidence")
     columns = [values.tolist() for values in (rows.astype(np.int64), *means, errors, e_values, returned)]
+    columns.append(tally.astype(np.int64).tolist())
     return [
-        Period(name, n, predicted, observed, error, loss if of_loss else None, tuple(bets), back)
-        for name, n, predicted, observed, loss, error, bets, back in zip(names, *columns, strict=True)
+        Period(
+            name, n, predicted, observed, error, loss if of_loss else None, tuple(bets), back, (), None, *of
+        )
+        for name, n, predicted, observed, loss, error, bets, back, of in zip(names, *columns, strict=True)
     ]

@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from calcli.core.comparing.comparison import evidence, influences
+from calcli.core.comparing.pairing import Paired, pair
 from calcli.core.curves.needs import problem_of, row_weights
 from calcli.core.curves.reliability import FEW_ROWS
-from calcli.core.data.arrays import Bools, Doubles, Positions, Tables
+from calcli.core.data.arrays import Doubles, Positions, Tables
 from calcli.core.estimators.expected import BetaScore, IntegralOfRisks
-from calcli.core.estimators.intervals import wilson_interval
+from calcli.core.estimators.intervals import Interval, wilson_interval
+from calcli.core.evaluating.evaluate import measure
+from calcli.core.evaluating.metrics.base import Pair, System
 from calcli.core.evaluating.metrics.scores import OfThresholds
 from calcli.core.evaluating.results import Estimate, Evaluation
+from calcli.core.evaluating.usual import is_sampled
+from calcli.core.language.errors import CalcliError, NeedsRows
 from calcli.core.language.expressions import parse_metrics
 from calcli.core.problems.problem import Problem
 
@@ -80,6 +87,7 @@ WIDEST = 16.0  # largest log-odds: costs of one to nine million
 PLAIN = {"log_loss": BetaScore(1, 1), "brier": BetaScore(2, 2)}  # integrals of risks, up to a factor
 TAIL = 3.0  # log-odds shown beyond the most extreme score, where the risk falls to 0
 HIGHEST = 0.99  # largest threshold shown: beyond it, one false positive outweighs a hundred true ones
+SPACED = tuple(n / 20 for n in range(1, 20))  # thresholds with intervals, if none are asked for
 
 
 @dataclass(frozen=True)
@@ -138,9 +146,8 @@ def risk_curve(problem: Problem, log_loss: float | None = None) -> RiskCurve:
     reach = max(abs(np.log(end) - np.log1p(-end)) for end in ends if 0 < end < 1) + TAIL
     log_odds = np.linspace(-1, 1, POINTS) * min(reach, WIDEST)
     threshold = np.linspace(0, 1, POINTS)
-    costs = _Costs(score, problem.outcome, weights)
-    risk, constant = costs.at(1 / (1 + np.exp(-log_odds)))
-    brier_risk, constant_brier = costs.at(threshold)
+    risk, constant = _risks(problem, 1 / (1 + np.exp(-log_odds)))
+    brier_risk, constant_brier = _risks(problem, threshold)
     of_outcome = np.where(problem.outcome, score, 1 - score)
     if log_loss is None:
         with np.errstate(divide="ignore"):
@@ -206,9 +213,8 @@ def integrals_of(evaluation: Evaluation, metrics: Sequence[str] = ()) -> dict[st
 def weighted_risk(evaluation: Evaluation, scores: Mapping[str, IntegralOfRisks]) -> WeightedRiskCurve:
     """Return the weighted risks of an evaluation of two classes, for its scores."""
     problem = problem_of(evaluation, "class-1")
-    score, weights = problem.score.astype(np.float64, copy=False), row_weights(problem)
     a = (np.arange(POINTS) + 0.5) / POINTS
-    risk = _Costs(score, problem.outcome, weights).at(1 - a)[0] / (a * (1 - a))
+    risk = _risks(problem, 1 - a)[0] / (a * (1 - a))
     weighted = {name: score.weight(1 - a) * risk for name, score in scores.items()}
     estimates = {name: evaluation.estimates[name] for name in scores}
     return WeightedRiskCurve(
@@ -221,20 +227,12 @@ def _normalized(estimate: Estimate) -> float:
     return estimate.value / constant if constant > 0 else math.nan
 
 
-class _Costs:
-    """Weights of misses and false alarms at any threshold, from cumulative sums."""
-
-    def __init__(self, score: Doubles, outcome: Bools, weights: Doubles) -> None:
-        self._score = score
-        self._hits = np.append(0, np.cumsum(weights * outcome)) / weights.sum()
-        self._others = np.append(0, np.cumsum(weights * ~outcome)) / weights.sum()
-
-    def at(self, threshold: Doubles) -> tuple[Doubles, Doubles]:
-        """Return the risk of the system and of the better constant decision."""
-        below = np.searchsorted(self._score, threshold, side="left")
-        alarms = threshold * (self._others[-1] - self._others[below])
-        risk = alarms + (1 - threshold) * self._hits[below]
-        return risk, np.minimum(threshold * self._others[-1], (1 - threshold) * self._hits[-1])
+def _risks(problem: Problem, threshold: Doubles) -> tuple[Doubles, Doubles]:
+    """Return the risk of the system at (p,) thresholds, and of the better constant decision."""
+    hits, alarms = _above(problem)
+    above = np.searchsorted(problem.score, threshold)
+    risk = threshold * alarms[above] + (1 - threshold) * (hits[0] - hits[above])
+    return risk, np.minimum(threshold * alarms[0], (1 - threshold) * hits[0])
 
 
 @dataclass(frozen=True)
@@ -285,7 +283,7 @@ def rejection_curve(problem: Problem, level: float | None = None) -> RejectionCu
     weights = row_weights(problem)
     doubted = weights * (1 - problem.score.astype(np.float64))
     every = (weights, problem.squared_weights, weights * ~problem.outcome, doubted)
-    sums = np.stack([sums_from(values.astype(np.float64, copy=False), cuts) for values in every])
+    sums = np.stack([np.cumsum(values[::-1], dtype=np.float64)[::-1][cuts] for values in every])
     weight, squares, errors, promised = sums[:, sums[0] > 0]
     rate = errors / weight
     low, high = np.full((2, len(rate)), np.nan)
@@ -294,33 +292,73 @@ def rejection_curve(problem: Problem, level: float | None = None) -> RejectionCu
     return RejectionCurve(1 - weight / weight[0], rate, promised / weight, low, high)
 
 
-def sums_from(values: Doubles, starts: Positions) -> Doubles:
-    """Return the sums of values from each start to the end."""
-    return np.cumsum(values[::-1])[::-1][starts]
-
-
 @dataclass(frozen=True)
-class PrecisionRecall:
-    """Precision against recall; rows of equal score are taken together.
+class Rates:
+    """Rates of predicting the class at or above each score; rows of equal score are taken together.
 
     Attributes
     ----------
     threshold
-        (p,) scores at or above which the class is predicted, the highest first.
-    recall, precision
-        (p,) recall and precision at these thresholds.
+        (p,) scores, the highest first.
+    share, recall, false_positive_rate
+        (p,) share of all rows, of the rows of the class, and of the other rows that have at least this score.
+    precision
+        (p,) share of the class among the rows with at least this score; nan without such rows.
     frequency
         Frequency of the class: the precision of random scores.
+    marked
+        The rates at the thresholds of the settings; None without thresholds.
     """
 
     threshold: Doubles
+    share: Doubles
     recall: Doubles
     precision: Doubles
+    false_positive_rate: Doubles
     frequency: float
+    marked: Rates | None = None
+
+    @property
+    def lift(self) -> Doubles:
+        """(p,) precision over frequency."""
+        return self.precision / self.frequency
 
     def tables(self) -> Tables:
-        """Return the table behind the curve."""
-        return {"": {name: getattr(self, name) for name in ("threshold", "recall", "precision")}}
+        """Return the table behind the curve, and the marked thresholds."""
+        names = ("threshold", "share", "recall", "precision", "false_positive_rate", "lift")
+        every = {"": self} | ({"marked": self.marked} if self.marked else {})
+        return {part: {name: getattr(rates, name) for name in names} for part, rates in every.items()}
+
+
+@dataclass(frozen=True)
+class Benefits:
+    """Net benefits of a system at some thresholds, or the differences between two systems.
+
+    Attributes
+    ----------
+    threshold
+        (q,) in (0, 1).
+    value
+        (q,) net benefits, or differences.
+    low, high
+        (q,) ends of the interval at each threshold; nan where there is none.
+    """
+
+    threshold: Doubles
+    value: Doubles
+    low: Doubles
+    high: Doubles
+
+    @classmethod
+    def of(cls, points: Iterable[tuple[float, float, Interval | None]]) -> Benefits:
+        """Return thresholds, values and their intervals as columns."""
+        nowhere = Interval(math.nan, math.nan, 0)
+        ends = ((t, value, interval or nowhere) for t, value, interval in points)
+        return cls(*np.array([(t, value, of.low, of.high) for t, value, of in ends]).T)
+
+    def tables(self) -> Tables:
+        """Return the table of the values."""
+        return {"": vars(self)}
 
 
 @dataclass(frozen=True)
@@ -333,38 +371,95 @@ class NetBenefit:
         (p,) evenly spaced, from 0 to `HIGHEST`.
     net_benefit, treat_all
         (p,) of predicting the class where its score is at least that, and everywhere.
+    points
+        Net benefits with intervals; None for a state without the sums.
     """
 
     threshold: Doubles
     net_benefit: Doubles
     treat_all: Doubles
+    points: Benefits | None = None
 
     def tables(self) -> Tables:
-        """Return the table behind the curve."""
-        return {"": {name: getattr(self, name) for name in ("threshold", "net_benefit", "treat_all")}}
+        """Return the table behind the curve, and the net benefits with intervals."""
+        names = ("threshold", "net_benefit", "treat_all")
+        points = {} if self.points is None else {"intervals": vars(self.points)}
+        return {"": {name: getattr(self, name) for name in names}, **points}
 
 
-def precision_recall(problem: Problem) -> PrecisionRecall:
-    """Return precision and recall of the ordered problem of one class; recall is nan without its rows."""
-    starts = np.append(0, problem.run_ends[:-1])[::-1]
-    weights = row_weights(problem)
-    hits, every = np.stack([sums_from(values, starts) for values in (weights * problem.outcome, weights)])
-    starts, hits, every = starts[every > 0], hits[every > 0], every[every > 0]
-    recall = np.divide(hits, hits[-1], out=np.full(len(hits), np.nan), where=hits[-1] > 0)
-    step = np.unique(np.searchsorted(every, np.linspace(0, every[-1], POINTS)).clip(max=len(every) - 1))
-    score = problem.score[starts].astype(np.float64)
-    curve = (score[step], recall[step], (hits / every)[step])
-    return PrecisionRecall(*curve, float(hits[-1] / every[-1]))
-
-
-def net_benefit(problem: Problem) -> NetBenefit:
-    """Return the net benefit of the ordered problem of one class."""
-    threshold = np.linspace(0, HIGHEST, POINTS)
-    weights = row_weights(problem)
-    below = np.searchsorted(problem.score, threshold, side="left")
+def _above(problem: Problem) -> tuple[Doubles, Doubles]:
+    """Return (n + 1,) shares of the weight from each row on, in the class and outside it."""
+    of_class = problem.outcome.astype(np.float64)
     hits, alarms = (
-        np.append(np.cumsum(values[::-1])[::-1], 0) / problem.total_weight
-        for values in (weights * problem.outcome, weights * ~problem.outcome)
+        np.append(np.cumsum((row_weights(problem) * kind)[::-1])[::-1], 0) / problem.total_weight
+        for kind in (of_class, 1 - of_class)
     )
+    return hits, alarms
+
+
+def rates(problem: Problem, thresholds: Sequence[float] = ()) -> Rates:
+    """Return the rates of the ordered problem of one class: at up to 802 scores, and at the thresholds."""
+    hits, alarms = _above(problem)
+    starts = np.append(0, problem.run_ends[:-1])[::-1]
+    starts = starts[hits[starts] + alarms[starts] > 0]
+    steps = [np.linspace(0, total[0], POINTS) for total in (hits, alarms)]
+    places = [np.searchsorted(of[starts], at) for of, at in zip((hits, alarms), steps, strict=True)]
+    starts = starts[np.unique(np.concatenate(places)).clip(max=len(starts) - 1)]
+
+    def at(threshold: Doubles, starts: Positions, marked: Rates | None = None) -> Rates:
+        hit, alarm = hits[starts], alarms[starts]
+        recall, precision, false = (
+            np.divide(part, total, out=np.full(len(part), np.nan), where=np.asarray(total) > 0)
+            for part, total in ((hit, hits[0]), (hit, hit + alarm), (alarm, alarms[0]))
+        )
+        return Rates(threshold, hit + alarm, recall, precision, false, float(hits[0]), marked)
+
+    chosen = np.array(thresholds)
+    marked = at(chosen, np.searchsorted(problem.score, chosen)) if thresholds else None
+    return at(problem.score[starts].astype(np.float64), starts, marked)
+
+
+def net_benefit(problem: Problem, points: Benefits | None = None) -> NetBenefit:
+    """Return the net benefit of the ordered problem of one class, with its values at some thresholds."""
+    threshold = np.linspace(0, HIGHEST, POINTS)
+    hits, alarms = _above(problem)
+    below = np.searchsorted(problem.score, threshold)
     odds = threshold / (1 - threshold)
-    return NetBenefit(threshold, hits[below] - alarms[below] * odds, hits[0] - alarms[0] * odds)
+    return NetBenefit(threshold, hits[below] - alarms[below] * odds, hits[0] - alarms[0] * odds, points)
+
+
+def benefits(evaluations: Sequence[Evaluation]) -> tuple[Sequence[Benefits | None], Benefits | None]:
+    """Return the net benefits of systems with intervals, and the differences (second minus first) of a pair.
+
+    The settings have the thresholds; by default they are evenly spaced. A pair is two systems with the same
+    cases.
+
+    Parameters
+    ----------
+    evaluations
+        Of two classes.
+    """
+    settings, every = evaluations[0].settings, [evaluation.predictions for evaluation in evaluations]
+    names = tuple(f"net_benefit:threshold={t!r}" for t in settings.thresholds or SPACED)
+    settings = replace(settings, metrics=names, thresholds=(), draws=0, priors=None, shift_to_priors=None)
+    same = Paired(tuple(every), (0,) * len(every), paired=False)
+    if len(every) == 2:
+        with suppress(CalcliError):  # other cases
+            same = pair(every)
+    metrics = {call.arguments["threshold"]: call for call in parse_metrics(names)}
+    systems, estimates = list[System](), list[dict[float, Estimate]]()
+    for rows, evaluation in zip(same.systems, evaluations, strict=True):
+        many = is_sampled(rows, settings)
+        measured = measure(rows, settings, sections=(), sampled=many, summed=many)
+        try:
+            estimates.append({t: metric.estimate(measured, settings) for t, metric in metrics.items()})
+        except NeedsRows:
+            return [None] * len(every), None
+        brought = influences(measured, [*metrics.values()]) if settings.intervals else {}
+        systems.append(System(measured, evaluation, brought))
+    points = [Benefits.of((t, e.value, e.interval) for t, e in by_t.items()) for by_t in estimates]
+    if not same.paired:
+        return points, None
+    sides, (baseline, candidate) = Pair(systems[0], systems[1], settings), estimates
+    changes = {t: evidence(metric, sides).interval(settings.level) for t, metric in metrics.items()}
+    return points, Benefits.of((t, candidate[t].value - baseline[t].value, x) for t, x in changes.items())

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from calcli.core.language.text import some
 
 Word = Literal["zero-one", "balanced", "abstain", "imbalanced"]
 
+AT_STAKE = "amount of class 1"  # what is lost if no row of the class is found
 FORMS = "zero-one, balanced, abstain:COST, imbalanced:CLASS:COST"
 
 
@@ -37,17 +38,25 @@ class CostMatrix:
         (K, D) finite costs, rows true classes.
     balanced
         Whether they are divided by the class frequencies, which makes risks means over the classes.
+    amounts
+        (N,) factors for the costs of rows of the second of two classes (Elkan 2001); None for 1.
     """
 
     name: str
     decisions: tuple[str, ...]
     cost: Doubles
     balanced: bool = field(default=False, kw_only=True)
+    amounts: Doubles | None = field(default=None, kw_only=True)
 
     @property
     def title(self) -> str:
         """What they are, for a table."""
         return self.name
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """The fields, for costs of other decisions."""
+        return {field.name: getattr(self, field.name) for field in fields(CostMatrix)}
 
     @property
     def column(self) -> str:
@@ -65,7 +74,7 @@ class CostMatrix:
 
         It needs two classes and two decisions, each the better one for its class.
         """
-        if self.cost.shape != (2, 2):
+        if self.cost.shape != (2, 2) or self.amounts is not None:
             return None
         alarm, miss = self.cost[0, 1] - self.cost[0, 0], self.cost[1, 0] - self.cost[1, 1]
         return float(alarm / (alarm + miss)) if min(alarm, miss) >= 0 < alarm + miss else None
@@ -73,7 +82,18 @@ class CostMatrix:
     @property
     def statistics(self) -> dict[str, RowStatistic]:
         """How the cost is computed from a block, by name."""
-        return {self.column: lambda block: self.cost[block.labels, self.decided(block)]}
+        amounts = self.amounts
+        if amounts is None:
+            return {self.column: lambda block: self.cost[block.labels, self.decided(block)]}
+
+        def at_stake(block: Block) -> Doubles:
+            return np.where(block.labels == 1, amounts[block.rows], 0)
+
+        def paid(block: Block) -> Doubles:
+            cost = self.cost[block.labels, self.decided(block)]
+            return np.where(block.labels == 1, cost * amounts[block.rows], cost)
+
+        return {self.column: paid, AT_STAKE: at_stake}
 
     @cached_property
     def _gain(self) -> Doubles:
@@ -92,7 +112,10 @@ class CostMatrix:
 
         Of decisions with the same expected cost, the first is taken.
         """
-        return self.best(block.exp if block.class_axis == 0 else block.exp.T)
+        exp = block.exp if block.class_axis == 0 else block.exp.T
+        if self.amounts is not None:
+            exp = np.stack([exp[0], exp[1] * self.amounts[block.rows]])
+        return self.best(exp)
 
     def best(self, exp: Floats) -> Positions:
         """Return the (n,) decisions of least expected cost under multiples of (K, n) probabilities."""
@@ -155,7 +178,56 @@ def decided(costs: CostMatrix, predictions: Predictions, column: str) -> Decided
             )
     numbers = np.array([numbers_of[name] for name in names.tolist()], np.intp)
     decisions = numbers[place.reshape(-1)]
-    return Decided(costs.name, costs.decisions, costs.cost, column, decisions, balanced=costs.balanced)
+    return Decided(**costs.facts, source=column, given=decisions)
+
+
+@dataclass(frozen=True)
+class FromThreshold(CostMatrix):
+    """Costs of deciding for the second of two classes if its probability reaches a threshold.
+
+    Attributes
+    ----------
+    least
+        The threshold.
+    """
+
+    least: float
+
+    @property
+    def title(self) -> str:
+        """What they are, for a table."""
+        return f"{self.name} from {self.least!r} on"
+
+    def decide(self, block: Block) -> Positions:
+        """Return the (n,) decisions."""
+        return (block.column(1) >= self.least).astype(np.intp)
+
+
+def by_amounts(costs: CostMatrix, predictions: Predictions, column: str) -> CostMatrix:
+    """Return costs with the amounts of a column.
+
+    Raises
+    ------
+    UsageError
+        If these are not costs of alarms and of missed rows of two classes.
+    InputError
+        If there is no such column, or a value is no amount.
+    """
+    if costs.cost.shape != (2, 2) or costs.balanced or costs.cost[1, 1]:
+        raise UsageError(
+            f"--cost-column {column} multiplies the cost of a missed row, and the costs {costs.name} have no "
+            "such cost; expected two classes, two decisions, and no cost of finding a row of the second class"
+        )
+    values = predictions.column(column)
+    amounts = values.astype(np.float64) if values.dtype.kind in "iufb" else np.full(len(values), np.nan)
+    wrong = ~(np.isfinite(amounts) & (amounts >= 0))
+    if wrong.any():
+        row = predictions.stored_row(int(wrong.argmax()))
+        raise InputError(
+            f"{predictions.provenance.path}: row {row} of column {column!r} is {str(values[wrong][0])!r}; "
+            "expected an amount of 0 or more"
+        )
+    return replace(costs, amounts=amounts)
 
 
 @dataclass(frozen=True)

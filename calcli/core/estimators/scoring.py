@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from calcli.core.data.arrays import Doubles
-from calcli.core.estimators.costs import CostMatrix
+from calcli.core.estimators.costs import AT_STAKE, CostMatrix
 
 DIGITS = 12  # of the largest risk: tolerance when risks are compared
 
@@ -65,6 +65,8 @@ def normalized_risk(means: Means, costs: CostMatrix, decision: int | None = None
 
 def constant_risk(means: Means, costs: CostMatrix, decision: int | None = None) -> Doubles:
     """Mean cost of a constant decision; by default the best one in the sample."""
+    if costs.amounts is not None:
+        return (np.stack([means.priors[..., 0], means[AT_STAKE]], axis=-1) @ costs.cost).min(axis=-1)
     chosen = (means.of_sample @ costs.cost).argmin() if decision is None else decision
     return (means.of_sample if costs.balanced else means.priors) @ costs.cost[:, chosen]
 

@@ -114,6 +114,7 @@ def require_mergeable(settings: Settings) -> None:
         (settings.cluster, "--cluster", "clusters may continue in other parts"),
         (settings.costs, "--costs", "their decisions are not among the sums"),
         (settings.decision_column, "--decision-column", "their costs are not among the sums"),
+        (settings.cost_column, "--cost-column", "their costs are not among the sums"),
     ):
         if value:
             raise UsageError(f"{option} does not go into a state: {reason}; leave it out")

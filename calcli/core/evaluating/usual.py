@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from calcli.core.data.predictions import Predictions
+from calcli.core.estimators.costs import find_costs
 from calcli.core.language.errors import UsageError
 from calcli.core.language.expressions import Measure, parse_metric
 from calcli.core.language.settings import Settings
@@ -13,6 +16,7 @@ RECALIBRATION_LIMIT = 10_000_000  # elements up to which the default report has 
 MANY = 5_000_000  # elements above which what needs rows looks at a sample of them
 TESTED = 20_000  # elements up to which class-wise errors are tested by default
 OPERATING = ("alert_rate", "precision", "recall", "specificity", "net_benefit")  # at each threshold
+COST = "threshold_cost"  # there, where decisions have costs
 CLASSICAL_OF_TWO = ("oe_ratio", "calibration_slope", "calibration_intercept")
 AUROC_LIMIT = 10_000_000  # elements up to which the default report ranks every class
 
@@ -20,7 +24,8 @@ AUROC_LIMIT = 10_000_000  # elements up to which the default report ranks every 
 def is_sampled(predictions: Predictions, settings: Settings) -> bool:
     """Return whether metrics that need rows use a sample although all rows are available."""
     rows, classes = predictions.scores.shape
-    needs = settings.priors, settings.cluster, settings.costs, settings.decision_column, settings.fold_column
+    columns = settings.cluster, settings.decision_column, settings.cost_column, settings.fold_column
+    needs = settings.priors, settings.costs, *columns
     return rows * classes > MANY and settings.rows != "all" and not any(needs)
 
 
@@ -38,12 +43,27 @@ def operating_points(predictions: Predictions, settings: Settings) -> dict[float
     UsageError
         If there are more than two classes, or no probabilities.
     """
-    if settings.thresholds and (predictions.n_classes != 2 or not predictions.has_probabilities):
+    if not settings.thresholds:
+        return {}
+    if predictions.n_classes != 2 or not predictions.has_probabilities:
         raise UsageError("--thresholds is for probabilities of two classes; leave it out")
+    halves = np.full(2, 0.5)
+    matrices = [
+        find_costs(name, settings.costs).matrix(predictions.classes, halves) for name in costs_of(settings)
+    ]
+    costs = [f"{COST}:costs={matrix.name}" for matrix in matrices if len(matrix.decisions) == 2]
     return {
-        threshold: [parse_metric(f"{name}:threshold={threshold:g}", settings.defaults) for name in OPERATING]
+        threshold: [
+            parse_metric(f"{name}:threshold={threshold!r}", settings.defaults)
+            for name in (*OPERATING, *costs)
+        ]
         for threshold in settings.thresholds
     }
+
+
+def costs_of(settings: Settings) -> list[str]:
+    """Return the names of the costs in the settings."""
+    return [cost.name for cost in settings.costs] or ["zero-one"] * (settings.cost_column is not None)
 
 
 def gap_of(settings: Settings) -> Measure:
@@ -75,11 +95,13 @@ def _of_probabilities(predictions: Predictions, settings: Settings | None) -> tu
     sampled = not predictions.has_rows or is_sampled(predictions, settings or Settings())
     names = ["log_loss", "normalized_log_loss", "brier", "normalized_brier"]
     names += ["accuracy", *([] if predictions.of_answers else ["normalized_error_rate"])]
-    for cost in settings.costs if settings else ():
-        names += [f"bayes_risk:costs={cost.name}", f"normalized_bayes_risk:costs={cost.name}"]
+    for called in costs_of(settings) if settings else ():
+        names += [f"bayes_risk:costs={called}", f"normalized_bayes_risk:costs={called}"]
     if settings and settings.decision_column is not None:
-        for called in [cost.name for cost in settings.costs] or ["zero-one"]:
+        for called in costs_of(settings) or ["zero-one"]:
             names += [f"expected_cost:costs={called}", f"normalized_expected_cost:costs={called}"]
+    if settings and settings.cost_column is not None:
+        names = [name for name in names if ":costs=" not in name or not name.startswith("normalized")]
     skipped = []
     if classes > 5:
         names.append("top5_accuracy")

@@ -463,6 +463,8 @@ class FigureKind(Entry):
         How many evenly spaced rows it uses, or rows with this many probabilities; 0 if neither applies.
     own
         Settings of `ViewSettings` that only this figure has.
+    at_thresholds
+        Whether it shows the thresholds of the settings; a report with thresholds has it.
     """
 
     kind: ClassVar[str] = "figure"
@@ -481,6 +483,7 @@ class FigureKind(Entry):
     rows: int = 0
     numbers: int = 0
     own: tuple[str, ...] = ()
+    at_thresholds: bool = False
 
     @property
     def options(self) -> tuple[str, ...]:

@@ -90,7 +90,7 @@ def refuse_binning(kinds: Iterable[FigureKind], binning: str) -> None:
 
 
 def standard_names(
-    n_classes: int, lens: str = AUTO_LENS, region: str = "all", *, tested: bool = True
+    n_classes: int, lens: str = AUTO_LENS, region: str = "all", *, tested: bool = True, marks: bool = False
 ) -> list[str]:
     """Return the names of the standard figures for predictions, figures with a lens first.
 
@@ -104,11 +104,14 @@ def standard_names(
         For a region of scores, only figures that can show a region.
     tested
         Whether outcomes can be drawn from the predictions; else figures that need draws are left out.
+    marks
+        Whether there are thresholds, and figures that show them.
     """
     fitting = [
         kind
         for kind in FIGURES.values()
-        if kind.standard and kind.standard[0] <= n_classes <= kind.standard[1]
+        if (kind.standard and kind.standard[0] <= n_classes <= kind.standard[1])
+        or (marks and kind.at_thresholds)
         if tested or kind.chance != "only"
     ]
     if lens == "class-wise":

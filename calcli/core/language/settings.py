@@ -153,6 +153,9 @@ class Settings:
         "COLUMN",
         in_policies=True,
     )
+    cost_column: str | None = setting(
+        None, TEXT, "Two classes: column of amounts; a missed row costs so many times as much.", "COLUMN"
+    )
     thresholds: tuple[float, ...] = setting(
         (),
         THRESHOLDS,

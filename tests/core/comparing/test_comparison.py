@@ -271,7 +271,7 @@ def test_rows_that_are_repeated_as_a_cluster_prove_no_more(predict, systems, met
 def test_every_metric_with_influences_is_tested(systems, binary):
     of_two = {name for name in METRICS if name.endswith(("beta_score", "weighted_risk"))}
     of_two |= {"cllr", "min_cllr", "precision", "recall", "specificity", "f1", "net_benefit"}
-    of_two |= {"alert_rate", "prevalence"}
+    of_two |= {"alert_rate", "prevalence", "threshold_cost"}
     of_two |= {name for name, metric in METRICS.items() if metric.family.name == "classical"}
     never = {name for name, metric in METRICS.items() if not metric.family.has_interval_of_difference}
     never |= {"coverage", *(name for name, metric in METRICS.items() if metric.family.fits)}

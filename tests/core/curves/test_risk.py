@@ -5,13 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy import stats
-from sklearn.metrics import precision_recall_curve
+from sklearn.metrics import precision_recall_curve, recall_score, roc_curve
 
 from calcli.core.curves.needs import problem_of
 from calcli.core.curves.risk import (
+    benefits,
     integrals_of,
     net_benefit,
-    precision_recall,
+    rates,
     rejection_curve,
     risk_curve,
     weighted_risk,
@@ -144,29 +145,42 @@ def rows(request):
     return score, rng.random(120) < score, weights
 
 
-def test_precision_and_recall_are_those_of_scikit_learn(rows):
+def test_rates_are_those_of_scikit_learn(rows):
     score, outcome, weights = rows
-    curve = precision_recall(ordered_problem(score, outcome, weights))
+    curve = rates(ordered_problem(score, outcome, weights), (0.25, 1.5))
     seen = slice(None) if weights is None else weights > 0
     given = None if weights is None else weights[seen]
     precision, recall, threshold = precision_recall_curve(outcome[seen], score[seen], sample_weight=given)
     np.testing.assert_array_equal(curve.threshold[::-1], threshold)
     np.testing.assert_allclose(curve.precision[::-1], precision[:-1])
     np.testing.assert_allclose(curve.recall[::-1], recall[:-1])
-    assert curve.frequency == pytest.approx(np.average(outcome, weights=weights))
+    frequency = np.average(outcome, weights=weights)
+    assert curve.frequency == pytest.approx(frequency)
+    fpr, tpr, _ = roc_curve(outcome[seen], score[seen], sample_weight=given, drop_intermediate=False)
+    np.testing.assert_allclose(curve.false_positive_rate, fpr[1:], atol=1e-12)
+    np.testing.assert_allclose(curve.recall, tpr[1:])
+    share = [np.average(score >= t, weights=weights) for t in curve.threshold]
+    np.testing.assert_allclose(curve.share, share)
+    np.testing.assert_allclose(curve.lift, curve.recall / share)
+    assert curve.marked.recall[0] == pytest.approx(
+        recall_score(outcome, score >= 0.25, sample_weight=weights)
+    )
+    assert curve.marked.recall[1] == 0
+    assert np.isnan(curve.marked.precision[1])
 
 
-def test_of_many_rows_some_points_of_that_curve_are_left():
+def test_of_many_rows_some_points_of_that_curve_are_left_also_where_the_class_is_rare():
     rng = np.random.default_rng(1)
-    score = rng.random(5000)
-    outcome = rng.random(5000) < score
-    curve = precision_recall(ordered_problem(score, outcome))
-    assert 300 < len(curve.threshold) < 500
+    score = rng.random(50_000)
+    outcome = rng.random(50_000) < 0.01 * score
+    curve = rates(ordered_problem(score, outcome))
+    assert 600 < len(curve.threshold) < 900
     precision, recall, threshold = precision_recall_curve(outcome, score)
     place = np.searchsorted(threshold, curve.threshold)
     np.testing.assert_allclose(curve.precision, precision[place])
     np.testing.assert_allclose(curve.recall, recall[place])
     assert curve.recall[-1] == 1
+    assert np.diff(curve.recall).max() < 0.01
 
 
 def test_net_benefit_is_counted_row_by_row(rows):
@@ -178,3 +192,43 @@ def test_net_benefit_is_counted_row_by_row(rows):
         assert found == pytest.approx((true - false * t / (1 - t)) / every.sum())
         share = np.average(outcome, weights=weights)
         assert treat_all == pytest.approx(share - (1 - share) * t / (1 - t))
+
+
+@pytest.fixture
+def pair_of_systems(binary):
+    rng = np.random.default_rng(4)
+    score = rng.beta(1.2, 3, 1500)
+    labels = (rng.random(1500) < score).astype(int)
+    worse = np.clip(score + rng.normal(0, 0.15, 1500), 0.001, 0.999)
+    settings = Settings(metrics=("log_loss",), thresholds=(0.1, 0.3), draws=0)
+    return [evaluate(binary(scores, labels), settings) for scores in (score, worse)]
+
+
+def test_intervals_of_net_benefit_are_those_of_the_metric(pair_of_systems):
+    points, change = benefits(pair_of_systems)
+    for system, found in zip(pair_of_systems, points, strict=True):
+        for n, threshold in enumerate((0.1, 0.3)):
+            estimate = system.estimates[f"net_benefit:threshold={threshold}"]
+            assert (found.value[n], found.low[n], found.high[n]) == pytest.approx(
+                (estimate.value, estimate.interval.low, estimate.interval.high), abs=1e-12
+            )
+    # near Student's t of what the rows bring, but for the skewness
+    for n, odds in enumerate((1 / 9, 3 / 7)):
+        of_rows = [
+            (p.scores.array[:, 1] >= (0.1, 0.3)[n]) * np.where(p.labels == 1, 1, -odds)
+            for p in (system.predictions for system in pair_of_systems)
+        ]
+        brought = of_rows[1] - of_rows[0]
+        ends = stats.ttest_1samp(brought, 0).confidence_interval()
+        assert change.value[n] == pytest.approx(brought.mean(), abs=1e-12)
+        assert (change.low[n], change.high[n]) == pytest.approx(
+            (ends.low, ends.high), abs=0.08 * np.ptp(ends)
+        )
+
+
+def test_systems_with_other_cases_have_no_difference(pair_of_systems, binary):
+    rows = pair_of_systems[1].predictions
+    others = binary(rows.scores.array[:1400, 1], rows.labels[:1400])
+    points, change = benefits([pair_of_systems[0], evaluate(others, pair_of_systems[0].settings)])
+    assert change is None
+    assert [len(found.value) for found in points] == [2, 2]

@@ -9,7 +9,7 @@ from calcli.core.evaluating.evaluate import evaluate
 from calcli.core.language.metrics import METRICS
 from calcli.core.language.settings import Settings
 
-TWO = {"cllr", "min_cllr", "prevalence"}
+TWO = {"cllr", "min_cllr", "prevalence", "threshold_cost"}
 TWO |= {name for name in METRICS if "beta_score" in name or "weighted_risk" in name}
 TWO |= {name for name, metric in METRICS.items() if metric.family.name == "classical"}
 OTHERWISE = {name for name, metric in METRICS.items() if metric.family.name == "recalibration"}

@@ -8,6 +8,7 @@ from scipy import stats
 from sklearn.linear_model import LogisticRegression
 
 import calcli
+from calcli.io.handed import from_arrays
 
 NAMES = ("ici", "e50", "e90", "emax")
 
@@ -19,8 +20,8 @@ def drawn(rows, seed, bend=0.0):
     return 1 / (1 + np.exp(-logit)), label
 
 
-def distances(score, label):
-    """Return |p - c(p)| with truncated powers of the log-odds, and knots at Harrell's quantiles."""
+def spline(score):
+    """Return truncated powers of the log-odds, with knots at Harrell's quantiles."""
     logit = np.log(score / (1 - score))
     knots = np.quantile(logit, [0.05, 0.275, 0.5, 0.725, 0.95], method="inverted_cdf")
     cube = np.maximum(logit[:, None] - knots, 0) ** 3
@@ -32,7 +33,12 @@ def distances(score, label):
         for j in range(3)
     ]
     features = np.column_stack([logit, *bends])
-    features = (features - features.mean(0)) / features.std(0)
+    return (features - features.mean(0)) / features.std(0)
+
+
+def distances(score, label):
+    """Return |p - c(p)| of a regression on the spline."""
+    features = spline(score)
     model = LogisticRegression(C=np.inf, solver="newton-cholesky", tol=1e-10).fit(features, label)
     return np.abs(model.predict_proba(features)[:, 1] - score)
 
@@ -48,6 +54,33 @@ def test_the_distances_are_those_of_a_regression_on_the_same_spline(bend):
         distance.max(),
     )
     np.testing.assert_allclose([found[name].value for name in NAMES], expected, atol=2e-5)
+
+
+def test_the_distances_are_those_of_statsmodels():
+    """A generalized linear model by iterated weighted least squares, which ends nearer to the optimum."""
+    models = pytest.importorskip("statsmodels.api")
+    score, label = drawn(711, 3, 0.4)
+    features = models.add_constant(spline(score))
+    fitted = models.GLM(label, features, family=models.families.Binomial()).fit(tol=1e-14, maxiter=200)
+    found = calcli.evaluate(np.stack([1 - score, score], axis=1), label, metrics=["ici", "emax"], draws=0)
+    distance = np.abs(fitted.predict(features) - score)
+    assert (found["ici"].value, found["emax"].value) == pytest.approx(
+        (distance.mean(), distance.max()), abs=1e-9
+    )
+
+
+def test_clusters_leave_the_values_and_take_the_test():
+    score, label = drawn(300, 5, 0.3)
+    scores, group = np.stack([1 - score, score], axis=1), np.arange(300) // 3
+    rows = from_arrays(scores, label, columns={"patient": group})
+    plain = calcli.evaluate(rows, metrics=list(NAMES), draws=19)
+    clustered = calcli.evaluate(rows, metrics=list(NAMES), draws=19, cluster="patient")
+    for name in NAMES:
+        assert clustered[name].value == plain[name].value
+        assert plain[name].if_calibrated is not None
+        assert clustered[name].if_calibrated is None
+        assert clustered[name].interval is None  # biased upward: no bootstrap of clusters mends that
+    assert "its tests assume independent outcomes" in " ".join(str(clustered).split())
 
 
 def test_weights_are_copies_of_rows():

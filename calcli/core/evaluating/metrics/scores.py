@@ -21,7 +21,15 @@ from calcli.core.data.blocks import ROW_STATISTICS, Block, RowStatistic, blocks
 from calcli.core.data.derived import slice_names
 from calcli.core.data.predictions import TIMES, Predictions
 from calcli.core.estimators import scoring
-from calcli.core.estimators.costs import CostMatrix, Decided, decided, find_costs, matrix_of
+from calcli.core.estimators.costs import (
+    CostMatrix,
+    Decided,
+    FromThreshold,
+    by_amounts,
+    decided,
+    find_costs,
+    matrix_of,
+)
 from calcli.core.estimators.evidence import FEW_DISCORDANT, NORMAL, ByProxy, Evidence, ExactShares, Untested
 from calcli.core.estimators.expected import BetaScore, IntegralOfRisks, Risk, Weighted, find_weights
 from calcli.core.estimators.fewlabels import FEWEST_LABELS, FewLabels
@@ -621,24 +629,41 @@ class OfCosts(Scored):
 
     def rule(self, predictions: Predictions, settings: Settings) -> ScoringRule:
         """Return the rule."""
+        self._refuse_amounts(settings)
         return Risk(matrix_of(find_costs(self.costs, settings.costs), predictions))
 
-    def score(self, predictions: Predictions, settings: Settings) -> Score:
-        """Return it."""
+    def _refuse_amounts(self, settings: Settings) -> None:
+        """Raise a UsageError where costs have to depend on the class alone."""
+        if settings.cost_column is not None:
+            raise UsageError(f"{self} takes the same costs for all rows; leave out --cost-column")
+
+    def matrix(self, predictions: Predictions, settings: Settings) -> CostMatrix:
+        """Return the costs and how decisions are made."""
         matrix = matrix_of(find_costs(self.costs, settings.costs), predictions)
+        if settings.cost_column is not None:
+            matrix = by_amounts(matrix, predictions, settings.cost_column)
         if self.given:
             if settings.decision_column is None:
                 raise UsageError(f"{self} needs a column of decisions; name it with --decision-column")
             matrix = decided(matrix, predictions, settings.decision_column)
+        return matrix
+
+    def score(self, predictions: Predictions, settings: Settings) -> Score:
+        """Return it."""
+        matrix = self.matrix(predictions, settings)
         value, constant = itemgetter(matrix.column), partial(scoring.constant_risk, costs=matrix)
-        ends = None if matrix.balanced else (float(matrix.cost.min()), float(matrix.cost.max()))
+        cost = matrix.cost
+        if matrix.amounts is not None:  # any row shows how much may be missed
+            cost = cost * [[1], [matrix.amounts.max()]]
+        ends = None if matrix.balanced else (float(cost.min()), float(cost.max()))
         if self.normalized:
+            self._refuse_amounts(settings)
             ratio = partial(scoring.normalized_risk, costs=matrix)
             return Score(
                 matrix.statistics, ratio, costs=matrix, ends=ends, scale=constant,
                 over=lambda decision: partial(ratio, decision=decision),
             )  # fmt: skip
-        is_share = not matrix.balanced and bool(np.isin(matrix.cost, (0, 1)).all())
+        is_share = ends is not None and matrix.amounts is None and bool(np.isin(matrix.cost, (0, 1)).all())
         terms = {} if matrix.threshold is None else {"threshold": matrix.threshold}
         return Score(matrix.statistics, value, constant, matrix, is_share, parts=terms, ends=ends)
 
@@ -1100,6 +1125,29 @@ class NormalizedBayesRisk(OfCosts):
     """
 
     normalized = True
+
+
+@metric("threshold_cost", "Cost from a threshold on", range="least to greatest cost", unit="cost")
+class ThresholdCost(OfCosts):
+    """mean cost of deciding for the second of two classes from a threshold of its probability on
+
+    Formula: mean of C[label, [q_1 >= t]], of missed rows times their amount with --cost-column
+    Source: Elkan 2001
+    Misses: other thresholds; bayes_risk decides each row by the least expected cost
+    """
+
+    threshold: float = arg(FROM, default=0.5, least=0, most=1)
+
+    def matrix(self, predictions: Predictions, settings: Settings) -> CostMatrix:
+        """Return the costs of deciding from the threshold on."""
+        costs = super().matrix(predictions, settings)
+        if costs.cost.shape != (2, 2):
+            raise UsageError(f"{self} is for two classes and two decisions; see --against-rest")
+        return FromThreshold(**costs.facts, least=float(self.threshold))
+
+    def score(self, predictions: Predictions, settings: Settings) -> Score:
+        """Return it; the decisions stand in the table of operating points."""
+        return replace(super().score(predictions, settings), costs=None)
 
 
 @metric(
