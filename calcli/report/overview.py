@@ -66,11 +66,15 @@ def usual_metrics(results: Sequence[Result]) -> Sequence[str]:
 
 def further(result: Result) -> str:
     """Return how to see more, and the command to run next."""
-    path = "FILE" if result.input.path == "-" else shlex.quote(result.input.path)
-    following = f"calcli check --init {path}"
+    following = f"calcli check --init {in_command(result)}"
     if any(gain.advice for gain in result.recalibration):
         following = "calcli fit VALIDATION -o calibrator.json"
     return hint(f"--details and --html FILE show more. Next: `{following}`")
+
+
+def in_command(result: Result) -> str:
+    """Return the data set of a result as an argument of a command."""
+    return "FILE" if result.input.path == "-" else shlex.quote(result.input.path)
 
 
 def _read(result: Result) -> str:

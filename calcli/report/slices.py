@@ -14,7 +14,7 @@ from calcli.core.evaluating.results import Estimate
 from calcli.core.language.text import counted, numbers, some
 from calcli.report.estimates import CORRECTED, NONE, P, cell, few_draws, half_width, of_class, positive_class
 from calcli.report.findings import Result
-from calcli.report.overview import MANY
+from calcli.report.overview import MANY, in_command
 from calcli.report.shown import Column, TextTable, hint
 
 SHOWN = ("log_loss", "accuracy", "mean_gap", "ece")  # of the metrics of the default report
@@ -179,7 +179,8 @@ def _observed(overall: Result, results: Sequence[Result], column: str, name: str
     notes = [f"O, E: rows of {positive_class(overall.input)}, observed and expected by the probabilities."]
     notes += half_width([overall.metrics[metric] for metric in OBSERVED])
     notes += [f"No slope for {some(values)}: {reason}." for reason, values in untold.items()]
-    notes.append(f"Which slices differ beyond chance: calcli segments FILE --columns {column}")
+    command = hint(f": calcli segments {in_command(overall)} --columns {column}")
+    notes.append(f"`segments` tells which slices differ beyond chance{command}")
     return TextTable(title, heads, tuple(rows), tuple(notes))
 
 
