@@ -596,14 +596,15 @@ class Calibrator(Estimator):
         """Return (N, K) scores with `apply` as their softmax, of the kind in `gives`."""
         return self.apply(scores)
 
-    def leaving_out(
+    def learn_by_fold(
         self, scores: Array, labels: Labels, weights: Array | None, fold: Positions
     ) -> dict[int, Self]:
-        """Return fits to the rows outside each of the (N,) folds, derived from this fit to all rows.
+        """Learn from all rows, and return fits to the rows outside each of the (N,) folds, if these follow.
 
-        They equal fits from scratch, up to their tolerance. They come by the number of the fold; missing
-        ones are fitted.
+        They are what fits from nothing would be, up to their tolerance. By the number of the fold; missing
+        ones are to be fitted.
         """
+        self.learn(scores, labels, weights, None)
         return {}
 
     def check(self) -> None:

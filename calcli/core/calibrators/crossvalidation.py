@@ -12,7 +12,7 @@ import numpy as np
 from calcli.core.calibrators.arguments import checked_weights
 from calcli.core.calibrators.base import Calibrator
 from calcli.core.calibrators.fit.training import Parameters
-from calcli.core.data.arrays import Array, Doubles, Floats, Labels, Positions, batches
+from calcli.core.data.arrays import TOGETHER, Array, Doubles, Floats, Labels, Positions, batches
 from calcli.core.data.blocks import BLOCK_BYTES, working_dtype
 from calcli.core.data.predictions import ArrayScores, DerivedScores, Kind, Predictions, Scores
 from calcli.core.data.processes import Processes
@@ -54,30 +54,6 @@ class LabeledScores:
         fresh.learn(self.scores, self.labels, checked_weights(self.weights, len(self.labels)), start)
         return fresh
 
-    def left_out(
-        self, calibrator: Calibrator, fold: Positions, watch: Callable[[], None] = lambda: None
-    ) -> dict[int, Calibrator]:
-        """Return the fit to the rows outside each fold, by its number.
-
-        Parameters
-        ----------
-        calibrator
-            Its settings are used; if fitted to all rows it may give the other fits, else each starts from
-            scratch.
-        fold
-            (N,) the fold of each row.
-        watch
-            Called after each fit.
-        """
-        fits: dict[int, Calibrator] = {}
-        if calibrator.parameters:
-            fits |= calibrator.leaving_out(self.scores, self.labels, self.weights, fold)
-        for number in numbers_of(fold):
-            if number not in fits:
-                fits[number] = self.take(fold != number).fit(calibrator)
-            watch()
-        return fits
-
 
 def with_left_out(
     calibrator: Calibrator,
@@ -106,17 +82,22 @@ def with_left_out(
     InputError
         If the rows are unsuitable.
     """
+    fits: dict[int, Calibrator] = {}
     if workers == 1:
-        full_fit = rows.fit(calibrator)
+        full_fit, weights = calibrator.fresh(), checked_weights(rows.weights, len(rows.labels))
+        fits |= full_fit.learn_by_fold(rows.scores, rows.labels, weights, fold)
         watch()
-        return full_fit, rows.left_out(full_fit, fold, watch)
+        for number in numbers_of(fold):
+            if number not in fits:
+                fits[number] = rows.take(fold != number).fit(calibrator)
+            watch()
+        return full_fit, fits
     remaining: dict[int, Calibrator | CalcliError] = {}
     numbers = [WHOLE, *numbers_of(fold)]
     with Processes(_Folded(calibrator, rows, fold), workers) as processes:
         for number, fit in processes.each(_left_out, numbers):
             remaining[number] = fit
             watch()
-    fits: dict[int, Calibrator] = {}
     for number in numbers:
         fit = remaining[number]
         if isinstance(fit, CalcliError):  # the fault of the first fold, as in one process
@@ -126,8 +107,8 @@ def with_left_out(
 
 
 def are_apart(calibrator: Calibrator) -> bool:
-    """Return whether fits to the rows outside each fold are made without the fit to all rows."""
-    return type(calibrator).leaving_out is Calibrator.leaving_out
+    """Tell whether fits to the rows outside each fold are made without that to all rows."""
+    return type(calibrator).learn_by_fold is Calibrator.learn_by_fold
 
 
 class _Folded(NamedTuple):
@@ -164,8 +145,8 @@ class Rescored(DerivedScores):
 
     @classmethod
     def by_one(cls, source: Scores, calibrator: Calibrator) -> Rescored:
-        """Return all scores after one calibrator."""
-        return cls(source, {0: calibrator}, np.zeros(source.shape[0], np.intp))
+        """Return what one calibrator makes of all scores."""
+        return cls(source, {0: calibrator}, np.broadcast_to(np.intp(0), source.shape[0]))
 
     @property
     def kind(self) -> Kind:
@@ -177,12 +158,14 @@ class Rescored(DerivedScores):
         start = 0
         for block in self.source.blocks(rows):
             fold = self.fold[start : start + len(block)]
-            result = np.empty_like(block)
-            for number in numbers_of(fold):
-                in_fold = np.flatnonzero(fold == number)
-                all_rows = len(in_fold) == len(block)
-                result[in_fold] = self.fits[number].rescore(block if all_rows else block[in_fold])
             start += len(block)
+            if len(self.fits) == 1:
+                yield self.fits[fold[0]].rescore(block).astype(block.dtype, copy=False)
+                continue
+            result = np.empty_like(block)
+            for number, fitted in self.fits.items():
+                in_fold = np.flatnonzero(fold == number)
+                result[in_fold] = fitted.rescore(block.take(in_fold, axis=0))
             yield result
 
 
@@ -319,11 +302,14 @@ def paired_difference(before: Floats, second: Floats, weights: Floats | None) ->
     if not (np.isfinite(before).all() and np.isfinite(second).all()):
         infinite = np.isinf(before).sum() - np.isinf(second).sum()
         return PairedDifference(float(np.inf * infinite) if infinite else 0.0, float("nan"))
-    difference = np.subtract(before, second, dtype=np.float64)
-    mean = float(np.average(difference, weights=weights))
-    share = 1 / len(difference) if weights is None else weights / weights.sum()
-    difference = share * (difference - mean)
-    return PairedDifference(mean, float(np.sqrt(difference @ difference)))
+    share = np.broadcast_to(1 / len(before), len(before)) if weights is None else weights / weights.sum()
+    mean, squares = 0.0, 0.0
+    for rows in batches(len(before), 1, TOGETHER):
+        mean += float(share[rows] @ np.subtract(before[rows], second[rows], dtype=np.float64))
+    for rows in batches(len(before), 1, TOGETHER):
+        away = share[rows] * (np.subtract(before[rows], second[rows], dtype=np.float64) - mean)
+        squares += float(away @ away)
+    return PairedDifference(mean, math.sqrt(squares))
 
 
 def simplest(losses: Sequence[Doubles], weights: Floats | None) -> tuple[int, list[PairedDifference]]:

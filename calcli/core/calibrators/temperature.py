@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import ClassVar, Literal, Self
 
 import numpy as np
@@ -9,9 +10,9 @@ import numpy as np
 from calcli.core.calibrators.base import MINIMIZED, Calibrator
 from calcli.core.calibrators.fit.scale import (
     first_guess,
+    fold_scales,
     least_brier,
     least_near,
-    solve_folds,
     solve_temperature,
 )
 from calcli.core.calibrators.fit.training import Parameters, TrainingRows, prepare, with_floor
@@ -67,24 +68,37 @@ class Temperature(_Positive):
 
     def learn(self, scores: Array, labels: Labels, weights: Array | None, start: Parameters | None) -> None:
         """Learn the temperature; see `Calibrator.fit`."""
+        self._learn(scores, labels, weights, 1 / float(start["temperature"]) if start else None)
+
+    def learn_by_fold(
+        self, scores: Array, labels: Labels, weights: Array | None, fold: Positions
+    ) -> dict[int, Self]:
+        """Learn the temperature, and return fits to the rows outside each fold; see `Calibrator`."""
+        if not (weights is None or weights.all()):
+            return super().learn_by_fold(scores, labels, weights, fold)
+        scales = self._learn(scores, labels, weights, None, fold)
+        if self.score != "log_loss" or self.notes:
+            return {}
+        return {number: self.fresh({"temperature": 1 / alpha}) for number, alpha in scales}
+
+    def _learn(
+        self,
+        scores: Array,
+        labels: Labels,
+        weights: Array | None,
+        alpha: float | None,
+        fold: Positions | None = None,
+    ) -> Iterable[tuple[int, float]]:
+        """Learn, starting at a scale or a guess; return the near scales of the rows outside each fold."""
         rows = prepare(scores, labels, weights, normalize=False, keep_zeros=True)
-        self.notes = list(rows.notes)
-        alpha = 1 / float(start["temperature"]) if start else first_guess(rows)
-        alpha, notes = solve_temperature(rows, alpha, rows.tolerance)
-        self.notes += notes
+        alpha = first_guess(rows) if alpha is None else alpha
+        alpha, notes, at = solve_temperature(rows, alpha, rows.tolerance, fold)
+        self.notes = [*rows.notes, *notes]
+        scales = fold_scales(at, alpha, rows.tolerance)
         if self.score != "log_loss":
             alpha = least_brier(rows, alpha)
         self.parameters = {"temperature": 1 / alpha, **rows.floored()}
-
-    def leaving_out(
-        self, scores: Array, labels: Labels, weights: Array | None, fold: Positions
-    ) -> dict[int, Self]:
-        """Return fits to the rows outside each fold, near to this one; see `Calibrator.leaving_out`."""
-        if self.score != "log_loss" or self.notes or not (weights is None or weights.all()):
-            return {}
-        rows = prepare(scores, labels, weights, normalize=False, keep_zeros=True)
-        scales = solve_folds(rows, fold, 1 / float(self.learned("temperature")), rows.tolerance)
-        return {number: self.fresh({"temperature": 1 / alpha}) for number, alpha in scales}
+        return scales
 
     def rescore(self, scores: Array) -> Floats:
         """Return logits, (N, K), in the precision of the scores."""
@@ -162,7 +176,7 @@ class EnsembleTemperature(_Positive):
         """Learn the temperature and the three weights; see `Calibrator.fit`."""
         rows = prepare(scores, labels, weights, normalize=False, keep_zeros=True)
         alpha = 1 / float(start["temperature"]) if start and not self.joint else first_guess(rows)
-        alpha, notes = solve_temperature(rows, alpha, rows.tolerance)
+        alpha, notes, _ = solve_temperature(rows, alpha, rows.tolerance)
         plain = np.exp(_label_log_probs(rows, 1.0))
         if self.joint:
             alpha = least_near(lambda scale: _mixed(rows, scale, plain)[1], alpha)

@@ -136,9 +136,14 @@ class Block:
         return np.equal(self.exp, self.per_row(self.top))
 
     @property
-    def predicted(self) -> Positions:
-        """(n,) the most probable class, the first one on ties."""
-        return self._is_top.argmax(self.class_axis)
+    def predicted(self) -> Array:
+        """(n,) the most probable class, the first one on ties, in the smallest integers."""
+        if self.class_axis == 1:
+            return self._is_top.argmax(1).astype(np.min_scalar_type(self.exp.shape[1]))
+        number = np.arange(len(self.exp), dtype=np.uint8)[:, None]
+        predicted = np.add.reduce(self._is_top.view(np.uint8) * number, dtype=np.uint8)
+        predicted[self._tied] = self._is_top[:, self._tied].argmax(0)
+        return predicted
 
     @property
     def tied(self) -> Bools:
@@ -267,6 +272,9 @@ def add_at(table: Array | None, place: Array, values: Array | int = 1) -> None:
     """Add (n,) values, or ones, to entries of a table in order: any block size gives the same bits."""
     assert table is not None
     addends = values.astype(table.dtype, copy=False) if isinstance(values, np.ndarray) else values
+    if table.size == 1:
+        table += np.broadcast_to(addends, len(place)).sum()
+        return
     np.add.at(table.reshape(-1), place.astype(np.intp, copy=False), addends)
 
 

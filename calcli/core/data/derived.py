@@ -404,15 +404,17 @@ def _fitting(sizes: Iterable[int], limit: int) -> Iterator[tuple[int, int]]:
 
 
 def gathered(scores: Scores, order: Positions | None = None) -> GatheredScores:
-    """Read scores into memory, once, in a given order of rows if there is one."""
-    place = np.arange(scores.shape[0])
+    """Read scores into memory, once, with their rows in an order if there is one."""
+    place = None
     if order is not None:
-        place[order] = place.copy()
+        place = np.empty_like(order)
+        place[order] = np.arange(len(order))
     start, array = 0, np.empty((0, scores.shape[1]))
     for block in scores.blocks(max(1, BLOCK_BYTES // (8 * scores.shape[1]))):
         if not start:
             array = np.empty(scores.shape, block.dtype)
-        array[place[start : start + len(block)]] = block
+        rows = slice(start, start + len(block))
+        array[rows if place is None else place[rows]] = block
         start += len(block)
     return GatheredScores(array, scores.kind, scores.kind_reason, stored=scores.dtype)
 

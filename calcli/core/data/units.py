@@ -207,8 +207,8 @@ def random_folds(rows: int, folds: int, generator: Rng, units: Units | None = No
     """
     if units is not None and not units.single:
         return random_folds(units.number, folds, generator)[units.of_row]
-    fold = generator.permutation(rows)
-    fold %= folds
+    fold = np.tile(np.arange(folds, dtype=np.min_scalar_type(folds)), rows // folds + 1)[:rows]
+    generator.shuffle(fold)
     return fold
 
 

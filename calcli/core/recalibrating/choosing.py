@@ -19,7 +19,7 @@ from calcli.core.calibrators.crossvalidation import (
 from calcli.core.calibrators.fit.training import Parameters
 from calcli.core.calibrators.pool import pool_weights
 from calcli.core.calibrators.structured import Structured
-from calcli.core.data.arrays import Array, Doubles, Floats, Positions, Stream, generator
+from calcli.core.data.arrays import Doubles, Floats, Positions, Stream, generator
 from calcli.core.data.predictions import ArrayScores, Scores
 from calcli.core.data.processes import Processes
 from calcli.core.data.units import numbers_of
@@ -111,14 +111,10 @@ class Performance:
         Metrics, by canonical expression.
     by_row
         (N,) the loss of each row, in the precision of the pass.
-    predicted, tied
-        (N,) the most probable class, and whether others are as probable.
     """
 
     values: MetricValues
     by_row: Floats
-    predicted: Array
-    tied: Array
 
     @property
     def losses(self) -> Doubles:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import count, starmap
+from itertools import count
 from operator import attrgetter
 
 import numpy as np
@@ -24,7 +24,7 @@ from calcli.core.calibrators.crossvalidation import (
     with_left_out,
 )
 from calcli.core.calibrators.record import CalibratorRecord, FitOrigin
-from calcli.core.data.arrays import Doubles, Floats, Positions, Stream, generator
+from calcli.core.data.arrays import Array, Doubles, Floats, Positions, Stream, generator
 from calcli.core.data.derived import counted, gathered
 from calcli.core.data.predictions import ArrayScores, Predictions, Scores, called
 from calcli.core.data.processes import Processes, processes_for
@@ -52,6 +52,7 @@ from calcli.core.state.needs import Need, RowValues
 
 GAINS = 100_000_000  # scores fitted to, from which processes gain with any method; some do from a hundredth
 STEPPED = ("one score", "vectors", "pool")  # families of methods that may have steps
+PREDICTED = [RowValues(name, attrgetter(name)) for name in ("predicted", "tied")]
 ASKED = Settings(metrics=("log_loss", "brier", "ece", "accuracy"), intervals=False, draws=0)
 
 
@@ -170,8 +171,10 @@ def fit(
         refuse_classes(settings.wrapped(method) for method in methods)
     predictions = counted(predictions)
     stored = gathered(predictions.scores)
-    measured = _measured(predictions, stored, settings.score, *needs_of_order(predictions, ASKED))
+    needs = *needs_of_order(predictions, ASKED), *PREDICTED
+    measured = _measured(predictions, stored, *needs, score=settings.score)
     before, area = _performance(measured, settings.score), area_if_backwards(measured, ASKED, {})
+    columns = measured.columns
     if raw := [settings.wrapped(method) for method in methods if takes_raw(method, settings.raw)]:
         refuse_raw(predictions, raw)
     rows = _rows(replace(predictions, scores=stored), methods)
@@ -184,7 +187,7 @@ def fit(
     scores = ArrayScores(rows.scores, "logits")
 
     def judge(scores: Scores) -> Performance:
-        return _performance(_measured(predictions, scores, settings.score), settings.score)
+        return _performance(_measured(predictions, scores, score=settings.score), settings.score)
 
     folds = _folds(predictions, rows, settings) if settings.folds or len(methods) > 1 else []
     maker, step = _maker(settings), _steps(watch)
@@ -214,15 +217,16 @@ def fit(
     if held_out is not None:
         cross_validated = held_out.values
         gain = paired_difference(before.by_row, held_out.by_row, rows.weights).of_new_fits(settings.folds)
+        del held_out
     note_rows(calibrator, predictions)
     if settings.folds and (absent := _absent(rows, folds)):
         calibrator.notes.append(f"{absent} of the classes had no row outside one of the folds")
     calibrator.notes += calibrator.order_notes(predictions.n_classes)
-    after = judge(Rescored.by_one(scores, calibrator))
-    moved = (0, 0) if predictions.of_answers else _changes(before, after)
+    after = _measured(predictions, Rescored.by_one(scores, calibrator), *PREDICTED)
+    moved = (0, 0) if predictions.of_answers else _changes(columns, after.columns)
     return Fit(
-        method, calibrator, predictions, settings, before.values, after.values, cross_validated, gain, *moved,
-        candidates, sureness, workers, area, unchanged,
+        method, calibrator, predictions, settings, before.values, values_of(after), cross_validated, gain,
+        *moved, candidates, sureness, workers, area, unchanged,
     )  # fmt: skip
 
 
@@ -339,28 +343,23 @@ def _rows(predictions: Predictions, methods: Sequence[MethodExpression]) -> Labe
     return rows_of(predictions, exact=not families.isdisjoint(STEPPED))
 
 
-def _measured(predictions: Predictions, scores: Scores, score: str, *extra: Need) -> Measurements:
-    """Measure these scores of the rows: metrics, of many rows from sums, and what `Performance` keeps."""
+def _measured(predictions: Predictions, scores: Scores, *extra: Need, score: str = "") -> Measurements:
+    """Measure these scores of the rows: metrics, of many rows from sums, and losses by a score of each."""
     rows = replace(predictions, scores=scores)
-    needs, number = lean_needs(rows, ASKED), np.min_scalar_type(rows.n_classes)
-    of_rows = {
-        score: next(need.statistics[score] for need in needs if score in need.statistics),
-        "predicted": lambda block: block.predicted.astype(number),
-        "tied": attrgetter("tied"),
-    }
-    needs += [*starmap(RowValues, of_rows.items()), *extra]
+    needs = lean_needs(rows, ASKED)
+    losses = [RowValues(score, need.statistics[score]) for need in needs if score in need.statistics]
+    needs += [*losses, *extra]
     return Measurements.of(rows, ASKED, needs, summed=is_sampled(rows, ASKED) and rows.n_rows > UNIT_LIMIT)
 
 
 def _performance(measured: Measurements, score: str) -> Performance:
     """Return what the scores are worth that a pass went over, with losses by a score that is asked for."""
-    rows = measured.columns
-    return Performance(values_of(measured), rows[score], rows["predicted"], rows["tied"])
+    return Performance(values_of(measured), measured.columns[score])
 
 
-def _changes(before: Performance, after: Performance) -> tuple[int, int]:
+def _changes(before: Mapping[str, Array], after: Mapping[str, Array]) -> tuple[int, int]:
     """Return in how many rows the predicted class changes, and in how many it gets a tie."""
-    changed, tied = before.predicted != after.predicted, after.tied & ~before.tied
+    changed, tied = before["predicted"] != after["predicted"], after["tied"] & ~before["tied"]
     return int(np.count_nonzero(changed)), int(np.count_nonzero(tied))
 
 
@@ -385,8 +384,7 @@ def _folds(predictions: Predictions, rows: LabeledScores, settings: FitSettings)
     number = checked_folds(settings.folds, units.number)
     rng = generator(settings.seed, Stream.FITS)
     times = range(repeats(*rows.scores.shape))
-    kind = np.min_scalar_type(number)
-    return [random_folds(len(rows.labels), number, rng, units).astype(kind) for _ in times]
+    return [random_folds(len(rows.labels), number, rng, units) for _ in times]
 
 
 def _absent(rows: LabeledScores, folds: Sequence[Positions]) -> int:

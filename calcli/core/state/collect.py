@@ -171,7 +171,7 @@ def collect(
     row_keys = keys or RowKeys(rows)
     by_row = in_run and not summed
     table = RowTable(rows.n_rows, of_rows | statistics if by_row else of_rows)
-    sums = None if by_row else _Summed(body, statistics, row_keys)
+    sums = None if by_row else _Summed(body, statistics, row_keys, settings.intervals or not in_run)
     facts = InputFacts(rows)
     bins = {
         need.bins: ClassBins(rows, need.bins)
@@ -218,8 +218,11 @@ def _of_few(rows: Predictions, head: Head, keys: RowKeys) -> State:
 class _Summed:
     """Adds the statistics of rows to a body."""
 
-    def __init__(self, body: Body, statistics: Mapping[str, RowStatistic], keys: RowKeys) -> None:
-        self._body, self._statistics, self._keys, self._sums = body, statistics, keys, body.begin()
+    def __init__(
+        self, body: Body, statistics: Mapping[str, RowStatistic], keys: RowKeys, apart: bool
+    ) -> None:
+        self._body, self._statistics, self._keys = body, statistics, keys
+        self._sums = body.begin(apart=apart)
 
     def add(self, block: Block) -> Iterable[Later]:
         """Add the statistics of one block."""

@@ -157,13 +157,16 @@ class GroupSums:
         Number of classes.
     weighted
         Whether rows have weights.
+    apart
+        Whether there are groups, for intervals; else all rows are one.
     """
 
-    def __init__(self, n_classes: int, weighted: bool) -> None:
-        shape = (GROUPS, n_classes, 2)  # by class, and whether the prediction hits
-        self._count, self._digest = np.zeros(shape, np.int64), np.zeros(GROUPS, np.uint64)
+    def __init__(self, n_classes: int, weighted: bool, *, apart: bool = True) -> None:
+        self._groups = GROUPS if apart else 1
+        shape = (self._groups, n_classes, 2)  # by class, and whether the prediction hits
+        self._count, self._digest = np.zeros(shape, np.int64), np.zeros(self._groups, np.uint64)
         self._weight = np.zeros(shape) if weighted else None
-        self._squares = np.zeros(GROUPS) if weighted else None
+        self._squares = np.zeros(self._groups) if weighted else None
         self._statistics: dict[str, Statistic] = {}
 
     def add(
@@ -180,7 +183,9 @@ class GroupSums:
 
         Hashes belong to keys or to row numbers. Digests identify the rows.
         """
-        group = (hashes - hashes // _GROUPS * _GROUPS).astype(np.int32)  # several times as fast as %
+        group = np.broadcast_to(np.int32(0), len(labels))
+        if self._groups > 1:  # several times as fast as %
+            group = (hashes - hashes // _GROUPS * _GROUPS).astype(np.int32)
         place = group * np.intp(2 * self._count.shape[1]) + (labels + labels)
         place += columns["hit"].astype(np.bool_, copy=False)
         yield partial(add_at, self._count, place)
@@ -208,8 +213,8 @@ class GroupSums:
 
         def later() -> None:
             if name not in self._statistics:
-                sums = np.zeros(GROUPS, np.int64 if whole else np.float64)
-                self._statistics[name] = Statistic(sums, np.zeros(GROUPS, np.int64), 0.0, ())
+                sums = np.zeros(self._groups, np.int64 if whole else np.float64)
+                self._statistics[name] = Statistic(sums, np.zeros(self._groups, np.int64), 0.0, ())
             statistic = self._statistics[name]
             add_at(statistic.sums, group, addends)
             add_at(statistic.infinite, group[infinite])

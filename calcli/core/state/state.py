@@ -170,13 +170,13 @@ class Body:
         for lens, cells in body.cells.items():
             self._cells_of(lens).merge(cells)
 
-    def begin(self) -> GroupSums:
-        """Return the accumulator of rows, and make the cells to which `add` adds."""
+    def begin(self, *, apart: bool = True) -> GroupSums:
+        """Return what adds up rows, and make the cells to which `add` adds; see `GroupSums`."""
         of_two = self.n_classes == 2 and {"class-0", "class-1"} <= self._lenses.keys()
         for lens in self._lenses:
             if not (of_two and lens in OF_TWO[:-1]):
                 self._cells_of(lens)
-        return GroupSums(self.n_classes, self.weighted)
+        return GroupSums(self.n_classes, self.weighted, apart=apart)
 
     def add(self, rows: MeasuredRows, sums: GroupSums) -> Iterator[Later]:
         """Add rows to the sums and the cells."""

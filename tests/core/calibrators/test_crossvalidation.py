@@ -15,6 +15,7 @@ from calcli.core.calibrators.crossvalidation import (
     paired_difference,
     rows_of,
     simplest,
+    with_left_out,
 )
 from calcli.core.calibrators.histogram import Isotonic
 from calcli.core.calibrators.softmax import DPAffine
@@ -130,10 +131,11 @@ def test_held_out_fits_do_not_depend_on_the_fit_to_all_rows(rows):
     """Of many rows it tells some of them without a fit."""
     scores, labels = drawn(rows, 4, seed=2)
     data = LabeledScores(scores, labels)
-    fold, whole = random_folds(len(labels), 5, np.random.default_rng(0)), Temperature().fit(scores, labels)
-    assert bool(whole.leaving_out(scores, labels, None, fold)) == (rows > 60)
-    told = data.left_out(whole, fold)
-    alone = data.left_out(Temperature(), fold)
+    fold = random_folds(len(labels), 5, np.random.default_rng(0))
+    assert bool(Temperature().learn_by_fold(scores, labels, None, fold)) == (rows > 60)
+    whole, told = with_left_out(Temperature(), data, fold)
+    assert whole.parameters == pytest.approx(Temperature().fit(scores, labels).parameters, rel=1e-12)
+    alone = {number: data.take(fold != number).fit(Temperature()) for number in range(5)}
     assert sorted(told) == sorted(alone) == list(range(5))
     for number, fitted in alone.items():
         expected = fitted.parameters["temperature"]
@@ -144,7 +146,7 @@ def test_rescored_is_what_each_fold_gets():
     scores, labels = drawn(500, 3)
     data = LabeledScores(scores, labels)
     fold = np.random.default_rng(0).integers(0, 3, 500)
-    fits = data.left_out(Temperature(), fold)
+    _, fits = with_left_out(Temperature(), data, fold)
     rescored = Rescored(ArrayScores(scores, "logits"), fits, fold)
     found = np.concatenate(list(rescored.blocks(37)))
     assert rescored.kind == "logits"

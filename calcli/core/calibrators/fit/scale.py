@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from calcli.core.calibrators.fit.training import MASKED, TrainingRows
-from calcli.core.data.arrays import Bools, Doubles, Positions, log_softmax, row_blocks, row_max
+from calcli.core.data.arrays import Doubles, Positions, log_softmax, row_blocks, row_max
 from calcli.core.data.blocks import DOUBLE_LIMIT
-from calcli.core.data.units import numbers_of
 
 FLATTEST = 1e-3  # mean lead of the top score over T, to which scores without information are flattened
 SAMPLE_ROWS = 1000  # rows, about, of the sample on which the search begins
@@ -30,16 +30,16 @@ class Derivatives:
     sums
         (P, 4) weighted log-loss and its first three derivatives.
     behind
-        (P,) how far labels are behind the largest score, in all.
+        How far labels are behind the largest score, in all.
     """
 
     sums: Doubles
-    behind: Doubles
+    behind: float
 
     @property
-    def all_hit(self) -> Bools:
-        """(P,) whether each label has the largest score, in which case the log-loss falls for ever."""
-        return (self.behind == 0) & (self.sums[:, 1] < 0)
+    def all_hit(self) -> bool:
+        """Whether every label has the largest score, in which case the log-loss falls for ever."""
+        return self.behind == 0 and bool(self.sums[:, 1].sum() < 0)
 
 
 def derivatives(
@@ -47,7 +47,7 @@ def derivatives(
 ) -> Derivatives:
     """Return the derivatives at `alpha`, of all rows or by the (N,) part of each."""
     sums = np.zeros((n_parts, 4))
-    behind = np.zeros(n_parts)
+    behind = 0.0
     part = np.broadcast_to(np.intp(0), len(rows.labels)) if part is None else part
     # many rows of few classes, whose sums are far faster class by class
     few = rows.scores.shape[1] <= FEW_CLASSES and rows.scores.size > DOUBLE_LIMIT
@@ -74,7 +74,7 @@ def derivatives(
         where, w = part[block], rows.weights[block]
         for order, values in enumerate(of_rows):
             sums[:, order] += np.bincount(where, w * values, minlength=n_parts)
-        behind += np.bincount(where, of_label, minlength=n_parts)
+        behind += float(of_label.sum())
     return Derivatives(sums, behind)
 
 
@@ -88,8 +88,8 @@ def sample(rows: TrainingRows) -> TrainingRows:
     return rows.every(min(SAMPLE_SHARE, max(1, len(rows.labels) // SAMPLE_ROWS)))
 
 
-def mean_lead(rows: TrainingRows) -> float:
-    """Return by how much the largest score leads the mean of its row."""
+def _flattest(rows: TrainingRows) -> float:
+    """Return the least scale, by how much the largest score leads the mean of its row."""
     lead = 0.0
     for block in row_blocks(rows.scores):
         x = rows.scores[block]
@@ -97,24 +97,25 @@ def mean_lead(rows: TrainingRows) -> float:
         if x.min() <= MASKED:
             x = np.where(x > MASKED, x, top)
         lead += float(rows.weights[block] @ (top[:, 0] - x.mean(axis=1)))
-    return lead
+    return FLATTEST / lead if lead > 0 else FLATTEST
 
 
-def solve_temperature(rows: TrainingRows, alpha: float, tolerance: float) -> tuple[float, list[str]]:
-    """Return alpha = 1/T that minimizes the log-loss, and what there is to say about it.
+def solve_temperature(
+    rows: TrainingRows, alpha: float, tolerance: float, fold: Positions | None = None
+) -> tuple[float, list[str], Derivatives]:
+    """Return alpha = 1/T that minimizes the log-loss, what there is to say, and derivatives by fold there.
 
     Halley's method on the slope. Its sign keeps the optimum between two bounds; their geometric mean replaces
     a step beyond either. Where the probabilities are all but 0 and 1, steps down are short and equal: they
     are doubled as long as they stay so.
     """
-    lead = mean_lead(rows)
-    low = lowest = FLATTEST / lead if lead > 0 else FLATTEST
-    high = np.inf
+    low = lowest = 0.0  # until a step goes far
+    high, folds = np.inf, 1 if fold is None else int(fold.max()) + 1
     notes: list[str] = []
     stride, last = 1.0, -np.inf
     for _ in range(MAX_ITERATIONS):
-        at = derivatives(rows, alpha)
-        (loss, slope, curvature, third), all_hit = at.sums[0], bool(at.all_hit[0])
+        at = derivatives(rows, alpha, fold, folds)
+        (loss, slope, curvature, third), all_hit = at.sums.sum(axis=0), at.all_hit
         ridge = rows.ridge if all_hit else 0.0
         slope, curvature = slope + ridge * (alpha - 1), max(curvature, 0.0) + ridge
         if abs(slope) <= tolerance * np.sqrt(loss * curvature):  # whatever the unit of the scores
@@ -131,6 +132,8 @@ def solve_temperature(rows: TrainingRows, alpha: float, tolerance: float) -> tup
         new, last = alpha + stride * step, step
         if abs(new - alpha) <= LOST * alpha:
             break
+        lowest = lowest if lowest or alpha / 2 <= new < high else _flattest(rows)
+        low = max(low, lowest)
         if new >= high:
             new = np.sqrt(low * high)
         elif new <= low:
@@ -143,7 +146,7 @@ def solve_temperature(rows: TrainingRows, alpha: float, tolerance: float) -> tup
     if all_hit:
         notes = ["every label has the largest score, so the temperature would go to 0: "
                  "1/T is drawn towards 1 by the weight of one row"]  # fmt: skip
-    return alpha, notes
+    return alpha, notes, at
 
 
 def _step(slope: float, curvature: float, third: float) -> float:
@@ -154,25 +157,21 @@ def _step(slope: float, curvature: float, third: float) -> float:
     return float(-slope / (bent if bent > curvature / 2 else curvature))
 
 
-def solve_folds(
-    rows: TrainingRows, fold: Positions, alpha: float, tolerance: float
-) -> Iterator[tuple[int, float]]:
+def fold_scales(at: Derivatives, alpha: float, tolerance: float) -> Iterator[tuple[int, float]]:
     """Yield the number of a fold, and alpha that minimizes the log-loss of the rows outside it.
 
     These optima are so near to the optimum of all rows, `alpha`, that the derivatives there give them; a fold
     where they do not, within the tolerance, is left out.
     """
-    at = derivatives(rows, alpha, fold, int(fold.max()) + 1)
     outside = at.sums.sum(axis=0) - at.sums
-    for number in numbers_of(fold):
-        loss, slope, curvature, third = outside[number]
+    for number, (loss, slope, curvature, third) in enumerate(outside.tolist()):
         root = curvature**2 - 2 * slope * third
         if not (curvature > 0 and root > 0):
             continue
-        step = -2 * slope / (curvature + np.sqrt(root))  # where slope + curvature d + third d^2 / 2 is 0
+        step = -2 * slope / (curvature + math.sqrt(root))  # where slope + curvature d + third d^2 / 2 is 0
         next_term = third**2 * step**3 / (2 * curvature)  # as large, if they fall off evenly
-        if abs(next_term) <= tolerance * np.sqrt(max(loss, 0) * curvature):
-            yield number, float(alpha + step)
+        if abs(next_term) <= tolerance * math.sqrt(max(loss, 0) * curvature):
+            yield number, alpha + step
 
 
 def first_map(rows: TrainingRows, *, scales: bool) -> tuple[float, Doubles]:
