@@ -37,8 +37,9 @@ from calcli.core.state.state import StatePredictions, predictions_of, states_by
 
 
 def needs_rows(metric: Measure, rows: Predictions, settings: Settings, *, summed: bool = False) -> bool:
-    """Return whether a metric needs more than states in files hold, or than sums if rows are summed."""
-    return any(need.of_rows or (summed and need.each) for need in metric.needs(Pass(rows, settings)))
+    """Tell whether a metric takes more than a state in a file holds, or than sums if all rows are summed."""
+    needs = metric.needs(Pass(rows, settings, summed))
+    return any(need.of_rows or (summed and need.each) for need in needs)
 
 
 def missing_reason(metric: Measure, remains: StatePredictions, settings: Settings) -> str:
@@ -55,6 +56,8 @@ def needs_of_report(
     metrics: Iterable[Measure],
     sections: Iterable[Section],
     lenses: Iterable[str] = (),
+    *,
+    summed: bool = False,
 ) -> list[Need]:
     """Return the needs of metrics, of sections, of the lenses of figures, and of clipping."""
     needs: list[Need] = [through(name, rows, settings) for name in lenses]
@@ -64,7 +67,7 @@ def needs_of_report(
         least = np.log(settings.clip)
         needs.append(Mean(CLIPPED, lambda block: block.log_prob <= least))
     for metric in metrics:
-        needs += metric.needs(Pass(rows, settings))
+        needs += metric.needs(Pass(rows, settings, summed))
     return needs
 
 
@@ -222,7 +225,7 @@ def measure(
 
     later = [metric for metric in metrics if sampled and needs_rows(metric, rows, settings, summed=summed)]
     direct = [metric for metric in metrics if metric not in later]
-    needs = needs_of_report(rows, settings, direct, sections, extra_lenses)
+    needs = needs_of_report(rows, settings, direct, sections, extra_lenses, summed=summed)
     of_classes = any(metric.is_class_wise for metric in metrics)
     if settings.test or (of_classes and tests_classes(rows, settings)):
         needs.append(all_probs(rows))

@@ -185,12 +185,12 @@ class Measurements:
             return self.predictions.n_rows
         return self.units.effective_number(self.predictions.weights)
 
-    def sampled(self, lens: str) -> ScoredRows:
-        """Return the view of the sample's rows through a one-dimensional lens."""
+    def sampled(self, lens: str) -> Measurements:
+        """Return the measurements of the sample's rows through a lens."""
         assert self.sample is not None
         rows, seen = self.sample.of(self.predictions), self._through(lens)
         precision: Precision = "single" if self.dtype.itemsize == 4 else "double"
-        return Measurements.of(rows, replace(self.settings, precision=precision), [seen]).look(lens)
+        return Measurements.of(rows, replace(self.settings, precision=precision), [seen])
 
     def spaced(self) -> Predictions | None:
         """Return rows of two classes, evenly spaced by score in each; None if cells do not provide them."""

@@ -36,6 +36,20 @@ def cell_of(near: Floats) -> NDArray[np.int32]:
     return np.clip(cell, 0, CELLS - 1, out=cell)
 
 
+COARSER = 2  # bits by which cells are coarser that only put rows in order
+RANKS = 2 * (((CELLS - 1) >> COARSER) + 1)
+
+
+def rank_of(probs: Floats) -> NDArray[np.int32]:
+    """Return the place of probabilities among coarse cells, ascending."""
+    complement = 1 - probs
+    place = cell_of(np.minimum(probs, complement))
+    place >>= COARSER
+    place ^= -(probs <= complement).astype(np.int32)  # from the middle downward -1, -2, ...
+    place += RANKS // 2
+    return place
+
+
 @dataclass
 class ScoreCells:
     """Sums over the cells of a lens.

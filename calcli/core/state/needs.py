@@ -23,7 +23,7 @@ from calcli.core.problems.lenses import (
     find_lens,
     members_by_name,
 )
-from calcli.core.state.cells import BINS
+from calcli.core.state.cells import BINS, RANKS, rank_of
 
 if TYPE_CHECKING:
     from calcli.core.state.state import State
@@ -177,6 +177,31 @@ class ClassCells:
         return ()
 
 
+class RankSums:
+    """Collector of weights by class and score cell, for the order of each class against the rest.
+
+    Attributes
+    ----------
+    sums
+        (K, 2, cells) weights of all rows, and of the rows of the class, by ascending probability.
+    """
+
+    def __init__(self, predictions: Predictions) -> None:
+        kind = np.int64 if predictions.weights is None else np.float64
+        self.sums = np.zeros((predictions.n_classes, 2, RANKS), kind)
+
+    def add(self, block: Block) -> Iterator[Later]:
+        """Add one block."""
+        every = rank_of(block.probs)
+        every += np.arange(0, self.sums.size, 2 * RANKS, dtype=every.dtype)[:, None]
+        of_label = RANKS + every[block.labels, np.arange(len(block.labels))]
+        weights = block.weights
+        yield partial(
+            add_at, self.sums, every.ravel(), 1 if weights is None else np.tile(weights, len(every))
+        )
+        yield partial(add_at, self.sums, of_label, 1 if weights is None else weights)
+
+
 class VectorTable:
     """Collects the problem of a vector lens, for metrics that need every row at once."""
 
@@ -207,6 +232,7 @@ class Pass(NamedTuple):
 
     rows: Predictions
     settings: Settings
+    summed: bool = False  # whether all rows are summed
 
 
 class Need(ABC):
@@ -335,7 +361,6 @@ class Kept(Need):
     """What only a pass over rows can provide."""
 
     of_rows = True
-    each = True
 
     def missing_reason(self, state: State) -> str:
         """Return why a state does not have it."""
@@ -349,6 +374,17 @@ class Kept(Need):
 @dataclass(frozen=True)
 class Rows(Kept):
     """The rows themselves, for fits to them."""
+
+
+@dataclass(frozen=True)
+class ClassRanks(Kept):
+    """The cells of every class's probability, coarser than those of a lens."""
+
+    of_rows = False
+
+    def collector(self, rows: Predictions, dtype: np.dtype[Any]) -> Collector:
+        """Return what adds them up."""
+        return RankSums(rows)
 
 
 @dataclass(frozen=True)

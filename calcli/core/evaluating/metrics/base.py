@@ -19,7 +19,7 @@ from calcli.core.language.entries import written
 from calcli.core.language.expressions import Measure
 from calcli.core.language.settings import Settings
 from calcli.core.language.version import __version__
-from calcli.core.state.needs import Mean, Pass, Scores
+from calcli.core.state.needs import ClassRanks, Mean, Pass, Scores
 
 
 def signature(metric: Measure, measured: Measurements, settings: Settings, *repeats: str) -> str:
@@ -42,8 +42,8 @@ def signature(metric: Measure, measured: Measurements, settings: Settings, *repe
     fields = [metric.entry.name, *(f"{key}:{written(value)}" for key, value in arguments.items())]
     sampled = [] if measured.of_rows is None else [f"rows:{rows}"]
     fields += [f"n:{measured.of_rows or rows}", *sampled, outcomes, f"dtype:{measured.dtype}"]
-    needs = metric.needs(Pass(measured.predictions, measured.settings)) if measured.of_cells else ()
-    if not metric.is_class_wise and any(isinstance(need, Scores) for need in needs):
+    needs = metric.needs(Pass(measured.predictions, measured.settings, True)) if measured.of_cells else ()
+    if not metric.is_class_wise and any(isinstance(need, Scores | ClassRanks) for need in needs):
         fields.append("cells")
     if measured.state.head.weighted:
         fields.append("weighted")

@@ -26,9 +26,11 @@ from calcli.core.language.metrics import ALMOST
 from calcli.core.language.settings import Settings
 from calcli.core.problems.lenses import ScoredRows
 from calcli.core.problems.problem import Problem, ordered_problem
-from calcli.core.state.needs import Mean, Need, Pass, Scores, every_class, through
+from calcli.core.state.cells import rank_of
+from calcli.core.state.needs import ClassRanks, Mean, Need, Pass, Sampled, Scores, every_class, through
 
-SURE = 2.5758  # standard deviations; one normal number in 200 lies below minus this
+MOST_RANKED = 20  # classes that each have cells, of 1 MB, where all rows are summed
+SURE = 2.5758  # standard deviations that one normal number in 200 is below
 
 
 @dataclass(frozen=True)
@@ -124,6 +126,8 @@ class Ranking(Measure, ABC):
                     f"{self} needs one score in every row; expected a lens such as top-1 or class-1"
                 )
             return (need,)
+        if of.summed and 2 < of.rows.n_classes <= MOST_RANKED:
+            return ClassRanks(), Sampled()
         finest = of.rows.n_classes == 2 and of.rows.has_rows and of.rows.kind != "probs"
         return (*every_class(of.rows, of.settings), *([ORDER] if finest else []))
 
@@ -166,21 +170,42 @@ class Ranking(Measure, ABC):
         """Return the measure of all rows, with the influences of the sample's rows."""
         problem = measured.problem(lens)
         spread, placed = self.spread(problem), self.place(problem.outcome, problem.weights, problem.run_ends)
-        score, outcome, weights, *_ = measured.sampled(lens)
+        score, outcome, weights, *_ = measured.sampled(lens).look(lens)
         if placed is None:
             return Influences(math.nan, np.empty(0), 0)
         runs = problem.score[problem.run_ends - 1]
         place = np.searchsorted((runs[1:] + runs[:-1]) / 2, score)
         influence_values = np.where(outcome, placed.of_positive[place], placed.of_negative[place])
-        share = (np.ones(len(influence_values)) if weights is None else weights) / problem.total_weight
-        influence_values = share * (influence_values - np.average(influence_values, weights=share))
-        scale = math.sqrt(problem.n_rows / len(influence_values))
-        return Influences(spread.value, scale * influence_values, len(influence_values), fewest=spread.fewest)
+        total = problem.total_weight, problem.n_rows
+        return _scaled_up(spread.value, influence_values, weights, *total, fewest=spread.fewest)
+
+    def _of_classes(self, measured: Measurements, sums: Array) -> Influences:
+        """Return the mean over the classes, each from its cells, with the influences of the sample's rows."""
+        sampled, classes = measured.sampled("canonical"), measured.rows_by_class
+        rows, cells, n_rows = sampled.predictions, rank_of(sampled.class_probs), measured.predictions.n_rows
+        values, influences = [], np.zeros(len(rows.labels))
+        for k, (every, positive) in enumerate(sums):
+            filled = np.flatnonzero(every)
+            weights = np.stack([positive[filled], every[filled] - positive[filled]], axis=1).ravel()
+            outcome = np.arange(len(weights)) % 2 == 0
+            placed = self.place(outcome, weights, np.arange(2, len(weights) + 1, 2))
+            if placed is not None:
+                values.append(placed.value)
+                at = np.searchsorted(filled[:-1], cells[k])
+                influences += np.where(rows.labels == k, placed.of_positive[at], placed.of_negative[at])
+        if not values:
+            return Influences(math.nan, np.empty(0), 0)
+        value, number, total = float(np.mean(values)), len(values), float(sums[0, 0].sum())
+        rarer = np.minimum(classes, n_rows - classes)[classes > 0]
+        fewest = float(number / (1 / rarer).sum()) / self.rows_per_positive
+        return _scaled_up(value, influences / number, rows.weights, total, n_rows, fewest=fewest)
 
     def _of_rows(self, measured: Measurements) -> Influences:
         """Return the measure with the influences of the units on it."""
 
         def influences_of_rows() -> Influences:
+            if (ranks := measured.state.kept.get(ClassRanks())) is not None:
+                return self._of_classes(measured, ranks.sums)
             units, weights, labels = measured.units, measured.predictions.weights, measured.predictions.labels
             if lens := self._single_lens(measured):
                 score, outcome, *_ = _finest(measured, lens)
@@ -197,6 +222,15 @@ class Ranking(Measure, ABC):
             return Influences(value, units.sums(influences), number, fewest=fewest / self.rows_per_positive)
 
         return measured.once(f"influences of {self}", influences_of_rows)
+
+
+def _scaled_up(
+    value: float, influences: Doubles, weights: Floats | None, total: float, n_rows: int, *, fewest: float
+) -> Influences:
+    """Return influences of a sample's rows in place of all rows, of that weight and number."""
+    share = (np.ones(len(influences)) if weights is None else weights) / total
+    influences = share * (influences - np.average(influences, weights=share))
+    return Influences(value, math.sqrt(n_rows / len(influences)) * influences, len(influences), fewest=fewest)
 
 
 def _finest(measured: Measurements, lens: str) -> ScoredRows:
