@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import json
+import sys
 import tokenize
 from collections import Counter
 from functools import cache
@@ -58,6 +59,7 @@ def test_what_became_smaller_stays_so():
     assert not lower, f"lower the ceilings, by python -m tests.test_size: {lower}"
 
 
+@pytest.mark.skipif(sys.version_info >= (3, 12), reason="each part of an f-string is a token there")
 def test_lines_do_not_become_denser():
     assert tokens_a_line() <= DENSER * ceilings()["tokens a line"]
 

@@ -11,7 +11,7 @@ from calcli.core.comparing.monitoring import looked_at
 from calcli.core.data.arrays import Array, log_odds
 from calcli.core.data.derived import Slice, slice_numbers
 from calcli.core.data.predictions import Predictions
-from calcli.core.data.units import Units, require_clusters
+from calcli.core.data.units import Units, distinct_codes, require_clusters
 from calcli.core.estimators.segments import ENOUGH_CLUSTERS, Partition, Search, search
 from calcli.core.language.errors import InputError, UsageError
 from calcli.core.language.settings import SegmentSettings
@@ -61,7 +61,7 @@ def partitions(predictions: Predictions, settings: SegmentSettings) -> list[Part
     pairs = []
     for column, second in combinations(singles, 2) if settings.depth > 1 else ():
         wide = len(second.names)
-        joint, codes = np.unique(column.codes * wide + second.codes, return_inverse=True)
+        joint, codes = distinct_codes(column.codes * wide + second.codes, wide * len(column.names))
         names = [f"{column.names[n // wide]}, {second.names[n % wide]}" for n in joint]
         pairs.append(Partition(names, codes))
     return [*singles, *pairs]

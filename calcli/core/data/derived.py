@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from calcli.core.data.arrays import Array, Bools, Doubles, Floats, Positions, pieces
+from calcli.core.data.arrays import TOGETHER, Array, Bools, Doubles, Floats, Positions, batches, pieces
 from calcli.core.data.blocks import BLOCK_BYTES, blocks
 from calcli.core.data.predictions import ArrayScores, DerivedScores, Kind, Predictions, Scores
 from calcli.core.language.errors import InputError, UsageError, naming
@@ -449,8 +449,11 @@ def slice_names(values: Array) -> NDArray[np.str_]:
 
 
 def _names(values: Array) -> tuple[NDArray[np.str_], Positions]:
-    """Return the distinct names of slices by these values, and the (N,) index of each row's name."""
-    texts, codes = np.unique(_texts(values), return_inverse=True)
+    """Return the distinct names of slices by some values, and the (N,) number among them of each row's."""
+    every = [values[rows] for rows in batches(len(values), 1, TOGETHER)] or [values]
+    by_batch = [np.unique(_texts(batch), return_inverse=True) for batch in every]
+    texts = np.unique(np.concatenate([names for names, _ in by_batch]))
+    codes = np.concatenate([np.searchsorted(texts, names)[codes] for names, codes in by_batch])
     if values.dtype.kind == "f":
         texts = np.array([text.removesuffix(".0") for text in texts.tolist()], str)
     elif values.dtype.kind == "M":

@@ -9,7 +9,7 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-from calcli.core.data.arrays import Array, Doubles, Floats, Labels, Positions, Rng, missing
+from calcli.core.data.arrays import MANY, Array, Doubles, Floats, Labels, Positions, Rng, missing
 from calcli.core.data.predictions import Predictions
 from calcli.core.language.errors import InputError
 
@@ -210,6 +210,16 @@ def random_folds(rows: int, folds: int, generator: Rng, units: Units | None = No
     fold = np.tile(np.arange(folds, dtype=np.min_scalar_type(folds)), rows // folds + 1)[:rows]
     generator.shuffle(fold)
     return fold
+
+
+def distinct_codes(codes: Array, size: int) -> tuple[Positions, Positions]:
+    """Return the distinct ones of (N,) integers from 0 to size - 1, and the (N,) place of each among them."""
+    if size > max(MANY, len(codes)):
+        return np.unique(codes, return_inverse=True)
+    there = np.flatnonzero(np.bincount(codes, minlength=size))
+    place = np.empty(size, np.intp)
+    place[there] = np.arange(len(there))
+    return there, place[codes]
 
 
 def numbers_of(fold: Labels) -> list[int]:

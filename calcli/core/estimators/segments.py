@@ -14,8 +14,9 @@ each cluster get a common random sign (wild bootstrap: Wu 1986; Cameron, Gelbach
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from statistics import NormalDist
 from typing import Any, Literal
 
@@ -24,7 +25,7 @@ import numpy as np
 from calcli.core.calibrators.fit.logistic import LogisticLoss
 from calcli.core.calibrators.fit.newton import minimize
 from calcli.core.data.arrays import Array, Bools, Doubles, Floats, Positions, Rng, Stream, generator
-from calcli.core.data.units import Units
+from calcli.core.data.units import Units, distinct_codes
 from calcli.core.estimators.intervals import TINY
 from calcli.core.estimators.power import POWER
 
@@ -34,7 +35,9 @@ ENOUGH_CLUSTERS = 20  # clusters in a segment and in the rest: random signs then
 LOOKS = 5
 SEEN = NormalDist().inv_cdf(POWER)
 STEPS = 3  # of what is detectable, whose variance depends on it
-NOTHING = 1e-9  # of the largest spread: below it, the fit absorbs a segment completely
+DRAWN = 1_000_000  # rows up to which outcomes are drawn one by one
+ALIKE, FARTHEST = 1 / 8, 128  # log-odds in which rows are drawn together differ, up to so many times that
+NOTHING = 1e-9  # of the largest spread: what is left of a segment that the fit takes whole
 
 
 @dataclass(frozen=True)
@@ -195,9 +198,13 @@ class Kept:
     def of(cls, partitions: Sequence[Partition], min_rows: int, units: Units | None) -> Kept:
         """Return the segments of partitions with enough rows, or units, inside and in the rest."""
         cell = np.zeros(len(partitions[0].codes), np.intp)
+        cells = 1
         for partition in partitions:
-            cell = np.unique(cell * len(partition.names) + partition.codes, return_inverse=True)[1]
-        cell_row = np.unique(cell, return_index=True)[1]
+            size = len(partition.names)
+            there, cell = distinct_codes(cell * size + partition.codes, cells * size)
+            cells = len(there)
+        cell_row = np.empty(cells, np.intp)
+        cell_row[cell] = np.arange(len(cell))
         enough = []
         for part in partitions:
             size = len(part.names)
@@ -212,12 +219,24 @@ class Kept:
             enough.append(fewest)
         return cls(partitions, cell, [part.codes[cell_row] for part in partitions], np.concatenate(enough))
 
-    def sums(self, values: Array) -> Doubles:
-        """Return the sums of (n,) values over segments."""
-        by_cell = np.bincount(self.cell, values, len(self.cells[0]))
+    def sums(self, values: Array, cell: Positions | None = None) -> Doubles:
+        """Return the sums of (n,) values over segments, of the rows or of others with their cells."""
+        by_cell = np.bincount(self.cell if cell is None else cell, values, len(self.cells[0]))
         pairs = zip(self.partitions, self.cells, strict=True)
         every = [np.bincount(codes, by_cell, len(partition.names)) for partition, codes in pairs]
         return np.concatenate(every).astype(np.float64)[self.enough]
+
+    def drawn(
+        self, prob: Doubles, fit: Doubles, columns: Sequence[Doubles], absorbed: Doubles, rng: Rng
+    ) -> Iterator[Doubles]:
+        """Yield statistics of drawn outcomes for ever; alike log-odds of a cell are drawn together."""
+        near, wide = np.clip(fit / ALIKE, -FARTHEST, FARTHEST).astype(np.intp) + FARTHEST, 2 * FARTHEST + 1
+        groups, place = distinct_codes(self.cell * wide + near, len(self.cells[0]) * wide)
+        count = np.bincount(place)
+        probs, slopes, *features = (np.bincount(place, of) / count for of in (prob, *columns))
+        while True:
+            off = rng.binomial(count, probs) - count * probs
+            yield self.sums(slopes * off, groups // wide) - absorbed @ [feature @ off for feature in features]
 
     @property
     def names(self) -> list[str]:
@@ -275,7 +294,10 @@ def _look(
     residual = outcome - prob
     observed, (inside, outside) = statistics(residual), variances(spread)
     if units is None:
-        nulls = np.stack([statistics((rng.random(rows) < prob) - prob) for _ in range(draws)])
+        together = rows > DRAWN and bool((weight == 1).all())
+        single = (statistics((rng.random(rows) < prob) - prob) for _ in range(draws))
+        drawn = tested.drawn(prob, fit, (slope, *features.T), absorbed, rng) if together else single
+        nulls = np.stack([*islice(drawn, draws)])
         sd = np.sqrt(inside + outside)
     else:  # separate draws for the common divisor: compared statistics stay alike
         signs = (2.0 * rng.integers(0, 2, units.number)[units.of_row] - 1 for _ in range(2 * draws))

@@ -145,6 +145,9 @@ class LazyColumns(Mapping[str, Array]):
             values = values[selection]
         return values
 
+    def __contains__(self, name: object) -> bool:
+        return name in self.names
+
     def __iter__(self) -> Iterator[str]:
         return iter(self.names)
 

@@ -56,14 +56,15 @@ def column_values(table: Table, name: str) -> Array:
     column = table.column(name)
     if holds != "text":
         return column.to_numpy()
-    values = [value or "" for value in column.to_pylist()]
+    encoded = pc.fill_null(column.cast(decoded(kind)), "").dictionary_encode().combine_chunks()
+    values = encoded.dictionary.to_pylist()
     longest = max(map(len, values), default=0)
-    if longest > LONG and 4 * longest * len(values) > MOST_BYTES:
+    if longest > LONG and 4 * longest * len(column) > MOST_BYTES:
         raise InputError(
             f"{table.place.name}: the column {name} holds texts of up to {longest:,} characters; "
             "expected names"
         )
-    return np.array(values, dtype=str)
+    return np.array(values or [""], str)[encoded.indices.to_numpy()]
 
 
 def weights_in(table: Table, name: str) -> Array:

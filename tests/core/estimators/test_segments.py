@@ -119,14 +119,29 @@ def test_no_p_value_is_below_one_in_all_draws_and_the_observed():
     assert {one.p_value for one in search(z, outcome, [half], draws=199).segments} == {1 / 200}
 
 
-def test_calibrated_sets_are_flagged_as_often_as_promised():
+@pytest.mark.parametrize("drawn_by_row", [10**6, 0])
+def test_calibrated_sets_are_flagged_as_often_as_promised(drawn_by_row, monkeypatch):
     """In 300 sets, 15 are expected; 27 are more in less than one of 400."""
+    monkeypatch.setattr("calcli.core.estimators.segments.DRAWN", drawn_by_row)
     flagged = 0
     for seed in range(300):
         rng, z, codes = data(1_500, seed + 10)
         found = search(z, drawn(rng, expit(z)), partitions(*codes), draws=99, seed=seed)
         flagged += bool(found.found)
     assert 4 <= flagged <= 27
+
+
+@pytest.mark.parametrize("metric", ["gap", "log_loss"])
+def test_rows_that_are_drawn_together_spread_as_single_rows(metric, monkeypatch):
+    rng, z, codes = data(20_000, 5)
+    outcome = drawn(rng, expit(z))
+    options = {"metric": metric, "draws": 2_000}
+    single = search(z, outcome, partitions(*codes), **options).segments
+    monkeypatch.setattr("calcli.core.estimators.segments.DRAWN", 0)
+    for one, alone in zip(search(z, outcome, partitions(*codes), **options).segments, single, strict=True):
+        assert one.name == alone.name
+        assert one.high - one.low == pytest.approx(alone.high - alone.low, rel=0.05)
+        assert one.p_value == pytest.approx(alone.p_value, abs=0.05)
 
 
 def test_a_segment_that_is_off_is_found_and_its_neighbours_are_not():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
 from itertools import compress
@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 
 from calcli.core.calibrators.fit.newton import RAN_AWAY, Objective, minimize, minimize_brier
-from calcli.core.data.arrays import Array, Bools, Doubles, Floats
+from calcli.core.data.arrays import TOGETHER, Array, Bools, Doubles, Floats, batches
 
 EPSILON = float(np.finfo(np.float64).eps)
 TINIEST = float(np.finfo(np.float64).tiny)
@@ -42,8 +42,6 @@ class LogisticLoss(Objective):
     ----------
     prob : array (..., N)
         Probabilities at the last evaluation.
-    residual : array (..., N)
-        Weighted probabilities minus targets at the last evaluation.
     hessian : array (..., P, P)
         As of the last `refresh`.
     axes, inverse : array (..., P, P), array (..., P)
@@ -62,7 +60,8 @@ class LogisticLoss(Objective):
         *,
         brier: bool = False,
     ) -> None:
-        self.features, self.target, self.weight, self.offset = features, target, weight, offset
+        self.features, self.target, self.weight = features, target, weight
+        self.offset = np.broadcast_to(offset, target.shape[-1])
         self.brier, self.ridge = brier, np.zeros((*target.shape[:-1], 1))
         self.centre: Doubles = np.zeros((*target.shape[:-1], features.shape[-1]))
         self.prob: Doubles = np.full(target.shape, 0.5)
@@ -78,18 +77,30 @@ class LogisticLoss(Objective):
 
     def evaluate(self, x: Doubles) -> tuple[Any, Doubles]:
         """Return the value, (...,), and the gradient, (..., P), at `x`, (..., P)."""
-        logit = _times(self.features, x) + self.offset
-        small = np.exp(-np.abs(logit))
-        self.prob = np.where(logit >= 0, 1, small) / (1 + small)
-        error = self.prob - self.target
-        if self.brier:
-            loss, slope = np.square(error), 2 * error * self.prob * (1 - self.prob)
-        else:
-            loss, slope = np.maximum(logit, 0) + np.log1p(small) - self.target * logit, error
-        self.residual: Doubles = self.weight * slope
         away = x - self.centre
-        value = loss @ self.weight + np.vecdot(self.ridge * away, away) / 2
-        return value, _sums(self.residual, self.features) + self.ridge * away
+        value, gradient = np.vecdot(self.ridge * away, away) / 2, self.ridge * away
+        for rows in self._batches():
+            features, target, weight = self.features[..., rows, :], self.target[..., rows], self.weight[rows]
+            logit = _times(features, x) + self.offset[rows]
+            small = np.exp(-np.abs(logit))
+            self.prob[..., rows] = prob = np.where(logit >= 0, 1, small) / (1 + small)
+            error = prob - target
+            if self.brier:
+                loss, slope = np.square(error), 2 * error * prob * (1 - prob)
+            else:
+                loss, slope = np.maximum(logit, 0) + np.log1p(small) - target * logit, error
+            value = value + loss @ weight
+            gradient = gradient + _sums(weight * slope, features)
+        return value, gradient
+
+    @property
+    def residual(self) -> Doubles:
+        """(..., N) weighted probabilities minus targets at the last evaluation."""
+        return self.weight * (self.prob - self.target)
+
+    def _batches(self) -> Iterator[slice]:
+        """Yield rows that are computed together; their temporaries stay in the cache."""
+        return batches(self.target.shape[-1], max(1, self.target[..., 0].size), TOGETHER)
 
     def refresh(self) -> None:
         """Compute the Hessian at the last evaluation, and its inverse."""
@@ -100,9 +111,12 @@ class LogisticLoss(Objective):
 
     def _curvature(self) -> Doubles:
         """Return the Hessian at the last evaluation, (..., P, P)."""
-        spread = self.prob * (1 - self.prob)
-        weight = self.weight * (2 * spread**2 if self.brier else spread)
-        curvature = np.swapaxes(self.features, -1, -2) @ (weight[..., None] * self.features)
+        curvature: Doubles = np.zeros((*self.target.shape[:-1], *self.features.shape[-1:] * 2))
+        for rows in self._batches():
+            prob, features = self.prob[..., rows], self.features[..., rows, :]
+            spread = prob * (1 - prob)
+            weight = self.weight[rows] * (2 * spread**2 if self.brier else spread)
+            curvature += np.swapaxes(features, -1, -2) @ (weight[..., None] * features)
         return curvature + self.ridge[..., None] * np.eye(curvature.shape[-1])
 
     def curve(self, v: Doubles) -> Doubles:
