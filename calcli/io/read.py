@@ -8,14 +8,13 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from itertools import accumulate, pairwise
 from operator import itemgetter
 from pathlib import Path
 
 import numpy as np
 
 from calcli.core.data.arrays import Array, Floats, mapped, pieces
-from calcli.core.data.derived import against_rest
+from calcli.core.data.derived import against_rest, fitting
 from calcli.core.data.predictions import Predictions, Provenance
 from calcli.core.language.declaring import declared
 from calcli.core.language.errors import InputError, UsageError
@@ -48,8 +47,9 @@ BLOCK = 1 << 12  # rows
 PASSED_ON = ("files", "taken", "repeats", "by_ranking", "considered", "outcomes", "questions", "identity")
 OF_STATES = ("key", "allow_unmatched")  # options that also pair states
 LEAST_WEIGHT = 1e-50
-LARGEST = 1e-12, 1e12  # range of the largest weight: its products are finite in single precision
-FEW_FILES = 16  # files up to which row counts are read
+LARGEST = 1e-12, 1e12  # the largest weight lies there: its products are numbers in single precision
+FEW_FILES = 16  # up to which files are looked into
+PART_ROWS = 1 << 22  # of a part of a file
 
 
 def read(path: str | Path, options: ReadOptions | None = None) -> Predictions:
@@ -112,13 +112,21 @@ def read_part(part: Contents, name: str, options: ReadOptions) -> Predictions:
 
 
 def read_places(
-    places: Sequence[tuple[AnyPath, AnyPath]], name: str, options: ReadOptions, paths: Sequence[str]
+    places: Sequence[tuple[AnyPath, AnyPath]],
+    name: str,
+    options: ReadOptions,
+    paths: Sequence[str],
+    groups: tuple[int, int] | None = None,
 ) -> Predictions:
-    """Read the files of a named data set, each with the folder that was given."""
+    """Read the files of a data set called so, each within what was given, or row groups of a Parquet file."""
     files = [file for file, _ in places]
     forms = [known_format(file) for file in files]
     items = [
-        form.open(file, str(file), options.sheet).beside(partition_of(file, folder))
+        (
+            form.open(file, str(file), options.sheet)
+            if groups is None
+            else form.module.open_file(file, name, groups)
+        ).beside(partition_of(file, folder))
         for form, (file, folder) in zip(forms, places, strict=True)
     ]
     example = {part.what: file for part, file in zip(reversed(items), reversed(files), strict=True)}
@@ -314,32 +322,40 @@ class Piece:
     path
         The file.
     folder
-        The given path: the folder that holds it, or the file itself.
-    rows
-        The numbers of its first row in the data set and of the row after its last; None if its
-        metadata do not tell.
+        What was given: the folder that it is in, or the file itself.
+    groups
+        The first of its row groups and the one behind the last, if these are a part of the file.
     """
 
     path: str
     folder: str
-    rows: tuple[int, int] | None = None
+    groups: tuple[int, int] | None = None
 
     def __str__(self) -> str:
-        return self.path
+        if self.groups is None:
+            return self.path
+        return f"{self.path} (row groups {self.groups[0] + 1} to {self.groups[1]})"
 
 
 def in_pieces(paths: Sequence[str], options: ReadOptions) -> list[Piece]:
-    """Return files and files in folders, with the numbers of their rows if they are few and all Parquet."""
+    """Return files and files in folders; of few Parquet files, the large ones in several parts."""
     folders = [(folder, path_of(folder)) for folder in paths]
     files = [Piece(str(file), folder) for folder, path in folders for file in parts_of(path, options)]
-    if len(files) > FEW_FILES or any(known_format(path_of(piece.path)).name != "parquet" for piece in files):
+    unsplit = len(files) > FEW_FILES or options.labels is not None or options.limit is not None
+    if unsplit or any(known_format(path_of(piece.path)).name != "parquet" for piece in files):
         return files
-    look = BY_NAME["parquet"].module.metadata_of
-    ends = accumulate((look(path_of(piece.path), piece.path).num_rows for piece in files), initial=0)
-    return [replace(piece, rows=rows) for piece, rows in zip(files, pairwise(ends), strict=True)]
+    return [part for piece in files for part in _in_groups(piece)]
+
+
+def _in_groups(piece: Piece) -> list[Piece]:
+    """Return the parts of a Parquet file, each of some million rows; itself if it is small."""
+    metadata = BY_NAME["parquet"].module.metadata_of(path_of(piece.path), piece.path)
+    sizes = [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)]
+    spans = [*fitting(sizes, PART_ROWS)]
+    return [replace(piece, groups=span) for span in spans] if len(spans) > 1 else [piece]
 
 
 def read_piece(piece: Piece, options: ReadOptions) -> Predictions:
     """Read a piece; otherwise as `read`."""
     place = path_of(piece.path), path_of(piece.folder)
-    return read_places([place], piece.path, options, [piece.path])
+    return read_places([place], str(piece), options, [piece.path], piece.groups)

@@ -9,6 +9,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from calcli.core.evaluating.evaluate import evaluate
+from calcli.core.evaluating.states import merge, state_of
+from calcli.core.language.settings import Settings
+from calcli.core.state.state import predictions_of
 from calcli.io.options import ReadOptions
 from calcli.io.read import Piece, in_pieces, read, read_piece
 
@@ -26,12 +30,26 @@ def scores_of(predictions):
     return np.concatenate([block.copy() for block in predictions.scores.blocks(100)])
 
 
-def test_files_know_their_rows_where_all_are_parquet(file, tmp_path):
+def test_large_parquet_files_are_read_in_parts_of_row_groups(file, tmp_path, monkeypatch):
     other, how = str(tmp_path / "other.csv"), ReadOptions()
     Path(other).write_text("label,p\n0,0.5\n")
-    assert in_pieces([file, file], how) == [Piece(file, file, (0, 1000)), Piece(file, file, (1000, 2000))]
-    assert in_pieces([other, file], how) == [Piece(other, other), Piece(file, file)]
-    assert in_pieces([file] * 17, how) == [Piece(file, file)] * 17
+    assert in_pieces([file, file], how) == [Piece(file, file)] * 2
+    monkeypatch.setattr("calcli.io.read.PART_ROWS", 500)
+    pieces = in_pieces([file], how)
+    assert pieces == [Piece(file, file, groups) for groups in ((0, 5), (5, 10), (10, 12))]
+    assert str(pieces[1]) == f"{file} (row groups 6 to 10)"
+    for whole in ([other, file], [file] * 17):
+        assert in_pieces(whole, how) == [Piece(path, path) for path in whole]
+    for more in ({"labels": file}, {"limit": 9}):  # which are of all rows
+        assert in_pieces([file], ReadOptions(**more)) == [Piece(file, file)]
+    rows, parts = read(file), [read_piece(one, how) for one in pieces]
+    assert [part.n_rows for part in parts] == [450, 450, 100]
+    assert np.array_equal(np.concatenate([scores_of(part) for part in parts]), scores_of(rows))
+    assert np.array_equal(np.concatenate([part.labels for part in parts]), rows.labels)
+    settings = Settings(metrics=("log_loss", "brier", "ece", "accuracy"), draws=0)
+    merged = evaluate(predictions_of(merge([state_of(part, settings) for part in parts])), settings).estimates
+    for name, expected in evaluate(rows, settings).estimates.items():
+        assert merged[name].value == pytest.approx(expected.value, rel=1e-9)
 
 
 def test_names_of_folders_are_columns_of_every_piece(file, tmp_path):

@@ -379,7 +379,7 @@ def select_each(predictions: Predictions, numbers: Positions) -> Iterator[Predic
     """
     classes, stored = predictions.n_classes, predictions.scores
     size = np.result_type(stored.dtype, np.float32).itemsize
-    for start, last in _fitting(np.bincount(numbers).tolist(), HELD_BYTES // (classes * size)):
+    for start, last in fitting(np.bincount(numbers).tolist(), HELD_BYTES // (classes * size)):
         chosen = (numbers >= start) & (numbers < last)
         if last - start == 1:
             yield select(predictions, chosen)
@@ -392,8 +392,8 @@ def select_each(predictions: Predictions, numbers: Positions) -> Iterator[Predic
             yield replace(select(predictions, numbers == number), scores=scores)
 
 
-def _fitting(sizes: Iterable[int], limit: int) -> Iterator[tuple[int, int]]:
-    """Yield ranges of consecutive numbers with a total size of `limit` at most, or single numbers."""
+def fitting(sizes: Iterable[int], limit: int) -> Iterator[tuple[int, int]]:
+    """Yield ranges of consecutive numbers with sizes that add up to `limit` at most, or single numbers."""
     start = last = total = 0
     for last, size in enumerate(sizes):
         if last > start and total + size > limit:

@@ -30,12 +30,13 @@ class RowGroups:
     path: AnyPath
     metadata: Any
     columns: int
+    groups: range
 
     def read(self, columns: Sequence[str], at_once: int | None) -> Iterator[Any]:
         """Yield row groups, or slices if they are large or few rows are requested, without copies."""
         names = list(columns)
         with arrow_errors(str(self.path), "parquet file"):
-            for group in range(self.metadata.num_row_groups):
+            for group in self.groups:
                 facts = self.metadata.row_group(group)
                 wanted = facts.total_byte_size * len(names)  # over all columns: an estimate, once decoded
                 at_a_time = at_once is None and wanted <= GROUP_BYTES * self.columns
@@ -70,8 +71,8 @@ def metadata_of(path: AnyPath, name: str) -> Any:
         return file.metadata
 
 
-def open_file(path: AnyPath, name: str) -> Table:
-    """Read the schema of a parquet file; it is called so.
+def open_file(path: AnyPath, name: str, groups: tuple[int, int] | None = None) -> Table:
+    """Read the schema of a parquet file, or of some of its row groups; it is called so.
 
     Raises
     ------
@@ -80,8 +81,9 @@ def open_file(path: AnyPath, name: str) -> Table:
     """
     with arrow_errors(name, "parquet file"), _opened(path) as file:
         metadata, schema = file.metadata, readable(file.schema_arrow)
-    rows = sum(metadata.row_group(group).num_rows for group in range(metadata.num_row_groups))
-    return Table(Place(((name, rows),)), schema, RowGroups(path, metadata, len(schema)).read)
+    every = range(*(groups or (0, metadata.num_row_groups)))
+    rows = sum(metadata.row_group(group).num_rows for group in every)
+    return Table(Place(((name, rows),)), schema, RowGroups(path, metadata, len(schema), every).read)
 
 
 def _opened(path: AnyPath, metadata: Any = None, **local: Any) -> Any:
