@@ -68,7 +68,8 @@ class Temperature(_Positive):
 
     def learn(self, scores: Array, labels: Labels, weights: Array | None, start: Parameters | None) -> None:
         """Learn the temperature; see `Calibrator.fit`."""
-        self._learn(scores, labels, weights, 1 / float(start["temperature"]) if start else None)
+        alpha = 1 / float(start["temperature"]) if start else None
+        self._learn(prepare(scores, labels, weights, normalize=False, keep_zeros=True), alpha)
 
     def learn_by_fold(
         self, scores: Array, labels: Labels, weights: Array | None, fold: Positions
@@ -76,21 +77,16 @@ class Temperature(_Positive):
         """Learn the temperature, and return fits to the rows outside each fold; see `Calibrator`."""
         if not (weights is None or weights.all()):
             return super().learn_by_fold(scores, labels, weights, fold)
-        scales = self._learn(scores, labels, weights, None, fold)
+        rows = prepare(scores, labels, weights, normalize=False, keep_zeros=True)
+        scales = self._learn(rows, fold=fold)
         if self.score != "log_loss" or self.notes:
             return {}
         return {number: self.fresh({"temperature": 1 / alpha}) for number, alpha in scales}
 
     def _learn(
-        self,
-        scores: Array,
-        labels: Labels,
-        weights: Array | None,
-        alpha: float | None,
-        fold: Positions | None = None,
+        self, rows: TrainingRows, alpha: float | None = None, fold: Positions | None = None
     ) -> Iterable[tuple[int, float]]:
         """Learn, starting at a scale or a guess; return the near scales of the rows outside each fold."""
-        rows = prepare(scores, labels, weights, normalize=False, keep_zeros=True)
         alpha = first_guess(rows) if alpha is None else alpha
         alpha, notes, at = solve_temperature(rows, alpha, rows.tolerance, fold)
         self.notes = [*rows.notes, *notes]
