@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from calcli.core.data.arrays import LEAST, Array, Floats, Labels, Stream, as_floats, generator, log_softmax
+from calcli.core.data.arrays import LEAST, Array, Floats, Stream, as_floats, generator, log_softmax
 from calcli.core.data.blocks import DOUBLE_LIMIT
 from calcli.core.data.units import random_folds
 from calcli.core.language.errors import InputError
@@ -45,7 +45,7 @@ class TrainingRows:
     """
 
     scores: Floats
-    labels: Labels
+    labels: NDArray[np.intp]
     weights: NDArray[np.float64]
     total: float
     floor: float | None = None
@@ -118,6 +118,7 @@ def prepare(
     elif masked:
         values = np.where(values > LEAST, values, -np.inf).astype(values.dtype)
     has_zeros = bool(values.min() == -np.inf)
+    labels = labels.astype(np.intp, copy=False)
     total = float(len(labels) if weights is None else weights.sum())
     shares = np.full(len(labels), 1 / total) if weights is None else weights / total
     rows = TrainingRows(np.ascontiguousarray(values), labels, shares, total)
