@@ -118,7 +118,7 @@ def read_places(
     paths: Sequence[str],
     groups: tuple[int, int] | None = None,
 ) -> Predictions:
-    """Read the files of a data set called so, each within what was given, or row groups of a Parquet file."""
+    """Read the files of a named data set, each with the folder that was given, or a part of one file."""
     files = [file for file, _ in places]
     forms = [known_format(file) for file in files]
     items = [

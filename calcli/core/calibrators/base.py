@@ -599,10 +599,10 @@ class Calibrator(Estimator):
     def learn_by_fold(
         self, scores: Array, labels: Labels, weights: Array | None, fold: Positions
     ) -> dict[int, Self]:
-        """Learn from all rows, and return fits to the rows outside each of the (N,) folds, if these follow.
+        """Learn from all rows, and return fits to the rows outside each of the (N,) folds where these follow.
 
-        They are what fits from nothing would be, up to their tolerance. By the number of the fold; missing
-        ones are to be fitted.
+        They equal fits from scratch, up to their tolerance. They come by the number of the fold; missing ones
+        are to be fitted.
         """
         self.learn(scores, labels, weights, None)
         return {}

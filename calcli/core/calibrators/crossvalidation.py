@@ -107,7 +107,7 @@ def with_left_out(
 
 
 def are_apart(calibrator: Calibrator) -> bool:
-    """Tell whether fits to the rows outside each fold are made without that to all rows."""
+    """Return whether fits to the rows outside each fold are made without the fit to all rows."""
     return type(calibrator).learn_by_fold is Calibrator.learn_by_fold
 
 
@@ -145,7 +145,7 @@ class Rescored(DerivedScores):
 
     @classmethod
     def by_one(cls, source: Scores, calibrator: Calibrator) -> Rescored:
-        """Return what one calibrator makes of all scores."""
+        """Return all scores after one calibrator."""
         return cls(source, {0: calibrator}, np.broadcast_to(np.intp(0), source.shape[0]))
 
     @property

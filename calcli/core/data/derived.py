@@ -393,7 +393,7 @@ def select_each(predictions: Predictions, numbers: Positions) -> Iterator[Predic
 
 
 def fitting(sizes: Iterable[int], limit: int) -> Iterator[tuple[int, int]]:
-    """Yield ranges of consecutive numbers with sizes that add up to `limit` at most, or single numbers."""
+    """Yield ranges of consecutive numbers with a total size of `limit` at most, or single numbers."""
     start = last = total = 0
     for last, size in enumerate(sizes):
         if last > start and total + size > limit:
@@ -404,7 +404,7 @@ def fitting(sizes: Iterable[int], limit: int) -> Iterator[tuple[int, int]]:
 
 
 def gathered(scores: Scores, order: Positions | None = None) -> GatheredScores:
-    """Read scores into memory, once, with their rows in an order if there is one."""
+    """Read scores into memory, once, in a given order of rows if there is one."""
     place = None
     if order is not None:
         place = np.empty_like(order)
@@ -449,7 +449,7 @@ def slice_names(values: Array) -> NDArray[np.str_]:
 
 
 def _names(values: Array) -> tuple[NDArray[np.str_], Positions]:
-    """Return the distinct names of slices by some values, and the (N,) number among them of each row's."""
+    """Return the distinct names of slices by these values, and the (N,) index of each row's name."""
     every = [values[rows] for rows in batches(len(values), 1, TOGETHER)] or [values]
     by_batch = [np.unique(_texts(batch), return_inverse=True) for batch in every]
     texts = np.unique(np.concatenate([names for names, _ in by_batch]))

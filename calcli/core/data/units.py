@@ -213,7 +213,7 @@ def random_folds(rows: int, folds: int, generator: Rng, units: Units | None = No
 
 
 def distinct_codes(codes: Array, size: int) -> tuple[Positions, Positions]:
-    """Return the distinct ones of (N,) integers from 0 to size - 1, and the (N,) place of each among them."""
+    """Return the distinct values of (N,) integers below `size`, and the (N,) index of each row's value."""
     if size > max(MANY, len(codes)):
         return np.unique(codes, return_inverse=True)
     there = np.flatnonzero(np.bincount(codes, minlength=size))

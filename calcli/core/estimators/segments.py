@@ -220,7 +220,7 @@ class Kept:
         return cls(partitions, cell, [part.codes[cell_row] for part in partitions], np.concatenate(enough))
 
     def sums(self, values: Array, cell: Positions | None = None) -> Doubles:
-        """Return the sums of (n,) values over segments, of the rows or of others with their cells."""
+        """Return the sums of (n,) values of rows, or of groups of rows with their cells, over segments."""
         by_cell = np.bincount(self.cell if cell is None else cell, values, len(self.cells[0]))
         pairs = zip(self.partitions, self.cells, strict=True)
         every = [np.bincount(codes, by_cell, len(partition.names)) for partition, codes in pairs]
@@ -229,7 +229,7 @@ class Kept:
     def drawn(
         self, prob: Doubles, fit: Doubles, columns: Sequence[Doubles], absorbed: Doubles, rng: Rng
     ) -> Iterator[Doubles]:
-        """Yield statistics of drawn outcomes for ever; alike log-odds of a cell are drawn together."""
+        """Yield statistics of drawn outcomes without end; similar log-odds of a cell are drawn together."""
         near, wide = np.clip(fit / ALIKE, -FARTHEST, FARTHEST).astype(np.intp) + FARTHEST, 2 * FARTHEST + 1
         groups, place = distinct_codes(self.cell * wide + near, len(self.cells[0]) * wide)
         count = np.bincount(place)

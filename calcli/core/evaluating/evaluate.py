@@ -37,7 +37,7 @@ from calcli.core.state.state import StatePredictions, predictions_of, states_by
 
 
 def needs_rows(metric: Measure, rows: Predictions, settings: Settings, *, summed: bool = False) -> bool:
-    """Tell whether a metric takes more than a state in a file holds, or than sums if all rows are summed."""
+    """Return whether a metric needs more than states in files hold, or than sums if rows are summed."""
     needs = metric.needs(Pass(rows, settings, summed))
     return any(need.of_rows or (summed and need.each) for need in needs)
 

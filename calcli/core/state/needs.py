@@ -383,7 +383,7 @@ class ClassRanks(Kept):
     of_rows = False
 
     def collector(self, rows: Predictions, dtype: np.dtype[Any]) -> Collector:
-        """Return what adds them up."""
+        """Return the collector of the cells."""
         return RankSums(rows)
 
 

@@ -171,7 +171,7 @@ class Body:
             self._cells_of(lens).merge(cells)
 
     def begin(self, *, apart: bool = True) -> GroupSums:
-        """Return what adds up rows, and make the cells to which `add` adds; see `GroupSums`."""
+        """Return the accumulator of rows, see `GroupSums`, and make the cells to which `add` adds."""
         of_two = self.n_classes == 2 and {"class-0", "class-1"} <= self._lenses.keys()
         for lens in self._lenses:
             if not (of_two and lens in OF_TWO[:-1]):

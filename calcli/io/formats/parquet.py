@@ -72,7 +72,7 @@ def metadata_of(path: AnyPath, name: str) -> Any:
 
 
 def open_file(path: AnyPath, name: str, groups: tuple[int, int] | None = None) -> Table:
-    """Read the schema of a parquet file, or of some of its row groups; it is called so.
+    """Read the schema of a parquet file, or of some of its row groups, under a name.
 
     Raises
     ------

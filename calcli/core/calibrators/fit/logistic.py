@@ -99,7 +99,7 @@ class LogisticLoss(Objective):
         return self.weight * (self.prob - self.target)
 
     def _batches(self) -> Iterator[slice]:
-        """Yield rows that are computed together; their temporaries stay in the cache."""
+        """Yield batches of rows with temporaries that stay in the cache."""
         return batches(self.target.shape[-1], max(1, self.target[..., 0].size), TOGETHER)
 
     def refresh(self) -> None:
