@@ -47,9 +47,9 @@ BLOCK = 1 << 12  # rows
 PASSED_ON = ("files", "taken", "repeats", "by_ranking", "considered", "outcomes", "questions", "identity")
 OF_STATES = ("key", "allow_unmatched")  # options that also pair states
 LEAST_WEIGHT = 1e-50
-LARGEST = 1e-12, 1e12  # the largest weight lies there: its products are numbers in single precision
-FEW_FILES = 16  # up to which files are looked into
-PART_ROWS = 1 << 22  # of a part of a file
+LARGEST = 1e-12, 1e12  # range of the largest weight: its products are finite in single precision
+FEW_FILES = 16  # files up to which row counts are read
+PART_ROWS = 1 << 22  # of a part of a large file
 
 
 def read(path: str | Path, options: ReadOptions | None = None) -> Predictions:
@@ -322,9 +322,9 @@ class Piece:
     path
         The file.
     folder
-        What was given: the folder that it is in, or the file itself.
+        The given path: the folder that holds it, or the file itself.
     groups
-        The first of its row groups and the one behind the last, if these are a part of the file.
+        The first of its row groups, and the end of the range, for a part of the file.
     """
 
     path: str
