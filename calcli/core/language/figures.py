@@ -27,7 +27,6 @@ from calcli.core.language.expressions import AUTO_LENS, nearest_name
 from calcli.core.language.metrics import MOST_ROWS
 
 AUTO = "auto"  # bins of equal width, or of equal mass in log-odds where scores crowd
-THINNED = 20_000  # evenly spaced rows: a line in print shows no more
 LINES = 7  # colors, and more lines or bars in one panel cannot be told apart
 
 

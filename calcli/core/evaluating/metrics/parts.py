@@ -157,7 +157,6 @@ def _mean(losses: Array, weights: Floats | None) -> float:
 
 
 CORP = "consistent, optimally binned, reproducible, pool adjacent violators"
-OF_SUMS = ("calibration", "refinement", "estimated")  # parts for which sums over bins are enough
 LOOKED_UP = 1 << 20  # bins of probabilities at once
 
 
