@@ -16,6 +16,7 @@ from tests.benchmarks import (
     choices,
     comparisons,
     labelled,
+    labelmeans,
     ordered,
     plans,
     promises,
@@ -118,6 +119,18 @@ def test_the_guide_says_how_often_segments_are_found():
     assert len(study.found["frequencies"]) == 2 * len(segmented.PAIRS) * len(segmented.SIZES)
     for one in study.found["frequencies"].values():
         assert stats.binom.sf(one["missed"] - 1, one["sets"], 0.07) > 0.01 / len(study.found["frequencies"])
+
+
+def test_the_guide_shows_how_often_means_over_labels_are_missed():
+    """At most 7% of sets have an interval that misses, beyond chance; widths are as wide as they must be."""
+    study, text = labelmeans.Results(), labelmeans.PAGE.read_text(encoding="utf-8")
+    assert labelmeans.refreshed(text, study) == text
+    assert list(study.found["cells"]) == labelmeans.CELLS
+    cells = study.found["cells"].items()
+    p_values = [stats.binom.sf(n - 1, one["sets"], 0.07) for _, one in cells for n in one["missed"].values()]
+    assert min(p_values) > 0.01 / len(p_values)
+    widths = [width for name, one in cells if name.endswith("000") for width in one["width"].values()]
+    assert 0.9 < min(widths) <= max(widths) < 1.2
 
 
 def test_the_guide_shows_that_the_order_of_rows_does_not_matter():

@@ -20,6 +20,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import get_args
 
+import numpy as np
 import pandas as pd
 import pytest
 from typer.main import get_command
@@ -68,6 +69,18 @@ def write_log(path: Path, values: list[str]) -> None:
         log.writestr("summaries.json", json.dumps(samples))
 
 
+def write_findings(folder: Path) -> None:
+    """Write what two models say of three findings that may be there at once; some are not known."""
+    rng = np.random.default_rng(5)
+    logits = rng.normal(size=(900, 1)) + rng.normal(size=(900, 3)) - [0, 1, 2]
+    labels = (rng.random(logits.shape) < 1 / (1 + np.exp(-logits))).astype(int)
+    labels[rng.random(labels.shape) < 0.05] = -1
+    names = np.array(["edema", "effusion", "hernia"])
+    for name, factor in (("findings", 1.0), ("findings_old", 1.5)):
+        probs = 1 / (1 + np.exp(-factor * logits))
+        np.savez(folder / f"{name}.npz", y_true=labels, y_prob=probs.round(4), label_names=names)
+
+
 def set_stage(folder: Path) -> Path:
     """Put what the examples use into a folder: `calcli`, the sample data, predictions by usual names."""
     sample = folder / "sample_data"
@@ -84,6 +97,7 @@ def set_stage(folder: Path) -> Path:
     for name, share in (("main", 0.7), ("branch", 0.68)):
         values = ["C" if place % 50 < 50 * share else "I" for place in range(200)]
         write_log(folder / f"{name}.eval", values)
+    write_findings(folder)
     (folder / "bin").mkdir()
     put_shim(folder / "bin" / "calcli")
     return folder

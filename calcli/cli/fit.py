@@ -93,5 +93,5 @@ def fit(
         remark=remark,
     )
     if output == "-":
-        emit(calibrator_text(report.fit))
+        emit(calibrator_text(report))
     return report

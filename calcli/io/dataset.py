@@ -12,8 +12,8 @@ from calcli.core.language.errors import InputError, UsageError
 from calcli.io.formats import format_of, named_format
 from calcli.io.formats.npy import LABEL_FILE
 from calcli.io.messages import listed
-from calcli.io.options import ReadOptions
-from calcli.io.places.paths import AnyPath, parts_of_pattern, path_of
+from calcli.io.options import OfLabel, ReadOptions
+from calcli.io.places.paths import AnyPath, name_and_path, parts_of_pattern, path_of
 from calcli.io.saved.settings import by_name
 from calcli.io.words import natural_key
 
@@ -159,14 +159,27 @@ def files_of_systems(files: Iterable[str], options: ReadOptions) -> list[str]:
 
 
 def data_sets(files: Sequence[str], options: ReadOptions) -> list[list[str]]:
-    """Return the files of each data set: a file, or all files as one, or one for each system."""
+    """Return the files of each data set: a file, or all files as one, or one for each system or label."""
     every = files_of_systems(files, options)
-    systems = len(options.system) or 1
-    return [every[n::systems] for n in range(systems)] if options.concat else [[file] for file in every]
+    if not options.concat:
+        return [[file] for file in every]
+    together: dict[str, list[str]] = {}
+    for file in every:
+        together.setdefault(Path(file).name if options.system else label_of(file), []).append(file)
+    return [*together.values()]
+
+
+def label_of(path: str) -> str:
+    """Return the label that a path such as `preds.npz/edema` names; "" for the path of a file or a folder."""
+    place = path_of(name_and_path(path)[1])
+    file = place.parent
+    if path == "-" or format_of(place) is not None or file in (place, Path()) or place.exists():
+        return ""
+    return place.name if format_of(file) or (file.is_dir() and any(map(format_of, file.iterdir()))) else ""
 
 
 def of_system(paths: Sequence[str], options: ReadOptions) -> tuple[list[str], ReadOptions]:
-    """Return the files and options that paths such as `preds.csv/rf` stand for.
+    """Return the files and options that paths such as `preds.csv/rf` stand for, of a system or a label.
 
     Raises
     ------
@@ -175,7 +188,10 @@ def of_system(paths: Sequence[str], options: ReadOptions) -> tuple[list[str], Re
     """
     systems = parse_systems(options.system)
     if not systems:
-        return list(paths), options
+        labels = {label_of(path) for path in paths}
+        if len(labels) > 1 or not (label := labels.pop()):
+            return list(paths), options
+        return [str(path_of(path).parent) for path in paths], OfLabel(**vars(options), label=label)
     names = {Path(path).name for path in paths}
     if not names <= set(systems) or len(names) > 1:
         raise UsageError(

@@ -16,11 +16,12 @@ from calcli.core.data.inmemory import as_array, refuse_swapped
 from calcli.core.data.predictions import Kind, Predictions
 from calcli.core.language.errors import InputError
 from calcli.io.messages import Place, listed, type_in_words
-from calcli.io.options import ReadOptions
+from calcli.io.options import OfLabel, ReadOptions
 from calcli.io.read import understand
 from calcli.io.reading import find
 from calcli.io.reading.archives import answers_in
 from calcli.io.reading.classes import numbers_of
+from calcli.io.reading.multilabel import SeveralLabels, label_pairs, of_label
 from calcli.io.tables.arrays import Archive
 from calcli.io.tables.source import Shape, Source, require_rows, rows_and_columns
 
@@ -75,6 +76,9 @@ def from_arrays(
     """
     refuse_swapped(scores, labels)
     values = as_array(scores, "scores")
+    of_labels = isinstance(scores, list) and values.ndim == 3  # perhaps two classes of each label
+    if of_labels and values.shape == (*as_array(labels, "labels").shape[::-1], 2):
+        values = values[:, :, 1].T
     if values.dtype.kind not in "iufb":
         raise InputError(f"{NAME}: the scores are {type_in_words(values.dtype)}; expected numbers")
     place = Place(((NAME, rows_and_columns(values.shape, NAME)[0]),))
@@ -90,8 +94,16 @@ def from_arrays(
         drop_missing=drop_missing,
         class_axis=-1,
     )
-    source = find([Archive.held(NAME, arrays, SCORES, LABELS)], options)
-    return understand(_weighted(source, weights), NAME, options)
+    archive = Archive.held(NAME, arrays, SCORES, LABELS)
+    if pairs := label_pairs(archive, options):
+
+        def read_label(label: str) -> Predictions:
+            alone, of_options = of_label(archive, label, options)
+            look = OfLabel(**vars(of_options), label=label)
+            return understand(_weighted(find([alone], look), weights), f"{NAME}/{label}", look)
+
+        raise SeveralLabels(NAME, [*pairs], read_label)
+    return understand(_weighted(find([archive], options), weights), NAME, options)
 
 
 def from_answers(

@@ -123,6 +123,13 @@ class ReadOptions:
             )
 
 
+@dataclass(frozen=True)
+class OfLabel(ReadOptions):
+    """The options for one of several labels in a row, by its name."""
+
+    label: str = ""
+
+
 def read_options(options: Mapping[str, Any], spelling: Spelling = "keyword") -> ReadOptions:
     """Return the options of reading from values by keyword.
 

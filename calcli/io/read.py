@@ -5,11 +5,13 @@ from __future__ import annotations
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from functools import wraps
 from operator import itemgetter
 from pathlib import Path
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -17,7 +19,7 @@ from calcli.core.data.arrays import Array, Floats, mapped, pieces
 from calcli.core.data.derived import against_rest, fitting
 from calcli.core.data.predictions import Predictions, Provenance
 from calcli.core.language.declaring import declared
-from calcli.core.language.errors import InputError, UsageError
+from calcli.core.language.errors import CalcliError, InputError, UsageError
 from calcli.core.language.expressions import WRONG_RIGHT
 from calcli.core.state.state import predictions_of
 from calcli.io.dataset import of_system, partition_of, parts_of
@@ -25,7 +27,7 @@ from calcli.io.formats import BY_NAME, Format, known_format, sniff
 from calcli.io.layouts import HARNESS, OBJECTS
 from calcli.io.layouts.answers import LEAVE_OUT, refuse_gone, rights_of
 from calcli.io.messages import ALIKE, STDIN, Place, answered, refuse_given, shown_in, type_in_words
-from calcli.io.options import ReadOptions
+from calcli.io.options import OfLabel, ReadOptions
 from calcli.io.places.paths import (
     UNREADABLE,
     AnyPath,
@@ -37,17 +39,20 @@ from calcli.io.places.paths import (
 from calcli.io.reading import find
 from calcli.io.reading.checks import CheckedScores, Judged, judge_kind
 from calcli.io.reading.classes import classes_of, refuse_sorted
+from calcli.io.reading.multilabel import SeveralLabels, label_pairs, of_label
 from calcli.io.saved.states import is_state, load_state
 from calcli.io.tables.source import Contents, SomeScores, Source, without_rows
 
 __all__ = ["ReadOptions", "read", "read_concat"]
 
+T = TypeVar("T")
 SNIFFED = 1 << 16
 BLOCK = 1 << 12  # rows
 PASSED_ON = ("files", "taken", "repeats", "by_ranking", "considered", "outcomes", "questions", "identity")
 OF_STATES = ("key", "allow_unmatched")  # options that also pair states
 LEAST_WEIGHT = 1e-50
 LARGEST = 1e-12, 1e12  # range of the largest weight: its products are finite in single precision
+MICRO = "micro"  # in place of a label: the values of all labels as one data set
 FEW_FILES = 16  # files up to which row counts are read
 PART_ROWS = 1 << 22  # of a part of a large file
 
@@ -104,11 +109,7 @@ def _joined(names: Sequence[str], options: ReadOptions | None) -> Predictions:
 
 def read_part(part: Contents, name: str, options: ReadOptions) -> Predictions:
     """Read predictions from content without a file."""
-    return answered(
-        lambda attempt: understand(replace(find([part], attempt), files=()), name, attempt),
-        options,
-        shown_in([name], options),
-    )
+    return _taken([part], name, options, [name], files=False)
 
 
 def read_places(
@@ -135,7 +136,36 @@ def read_places(
     if "arrays" in example:
         why = f"{files[0]} has no columns; name the labels with --labels"
         refuse_given(options, ["label_column"], why)
-    return answered(lambda opts: understand(find(items, opts), name, opts), options, shown_in(paths, options))
+    return _taken(items, name, options, paths)
+
+
+def _taken(
+    items: Sequence[Any], name: str, options: ReadOptions, paths: Sequence[str], *, files: bool = True
+) -> Predictions:
+    """Return the predictions in contents; raise `SeveralLabels` if rows have several labels."""
+    look, commands = options, shown_in([name] if isinstance(options, OfLabel) else paths, options)
+    label = options.label if isinstance(options, OfLabel) else ""
+    several = label_pairs(items[0], options, sure=bool(label)) if label in ("", MICRO) else {}
+    if label and (label != MICRO or MICRO in several):
+        of_items = [of_label(item, label, options) for item in items]
+        items, look = [item for item, _ in of_items], of_items[0][1]
+    elif several:
+
+        def read_label(label: str) -> Predictions:
+            as_label = OfLabel(**vars(options) | {"label": label})
+            return _taken(items, f"{name.removesuffix(f'/{MICRO}')}/{label}", as_label, (), files=files)
+
+        if label:
+            from calcli.core.comparing.averaging import pooled  # which few need
+
+            return pooled([read_label(name_of_label) for name_of_label in several], name)
+        raise SeveralLabels(name, [*several], read_label)
+
+    def read_as(attempt: ReadOptions) -> Predictions:
+        source = find(items, attempt)
+        return understand(source if files else replace(source, files=()), name, attempt)
+
+    return answered(read_as, look, commands)
 
 
 @contextmanager
@@ -168,6 +198,33 @@ def spooled() -> Iterator[tuple[Path, Format]]:
                 "set TMPDIR to a folder that has"
             ) from error
         yield Path(copy.name), BY_NAME[content]
+
+
+def label_by_label(run: Callable[..., T]) -> Callable[..., T]:
+    """Return a function of files, and of how they are read, that takes several labels in a row one by one."""
+
+    @wraps(run)
+    def taken(files: Sequence[str], *arguments: Any, **further: Any) -> T:
+        try:
+            return run(files, *arguments, **further)
+        except SeveralLabels:
+            options = next(
+                option for option in (*arguments, *further.values()) if isinstance(option, ReadOptions)
+            )
+            every = [part for file in files for part in parts_of_pattern(file)]
+            names = {file: labels_in(file, options) for file in every}
+            return run([path for file in every for path in names[file] or [file]], *arguments, **further)
+
+    return taken
+
+
+def labels_in(path: str, options: ReadOptions) -> list[str]:
+    """Return a path for each of several labels in a row of a file; none if there is one, or it is faulty."""
+    with suppress(CalcliError, OSError):
+        file = parts_of(path_of(name_and_path(path)[1]), options)[0]
+        contents = known_format(file).open(file, str(file), options.sheet)
+        return [f"{name_and_path(path)[1]}/{name}" for name in label_pairs(contents, options)]
+    return []
 
 
 def understand(source: Source, name: str, options: ReadOptions) -> Predictions:
@@ -227,6 +284,7 @@ def understand(source: Source, name: str, options: ReadOptions) -> Predictions:
             percent=kind.percent,
             turned=turned,
             per_character=options.per_character,
+            label=options.label if isinstance(options, OfLabel) else "",
             left=place.left,
             judge=source.judge,
             **{fact: getattr(source, fact) for fact in PASSED_ON},

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, NotRequired, TypedDict, cast
 
+from calcli.core.comparing.averaging import LABEL
 from calcli.core.comparing.comparison import (
     Choice,
     Comparison,
@@ -496,6 +497,10 @@ def _notes(
         for difference in differences.values()
     ]
     notes = [PAIRED if paired else UNPAIRED]
+    if any(c.part and c.part.column == LABEL for c in comparisons):
+        notes.append(
+            f"Values are means over {len(comparisons) - 1} labels; {LABEL}= stands before one of them."
+        )
     if len(names) > 2:
         notes.append("Intervals and p are corrected for the number of files (max-T).")
     if cluster := comparisons[0].summaries[0].settings.cluster:

@@ -11,6 +11,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
+from calcli.core.comparing.averaging import MACRO
 from calcli.core.estimators.calibrationerror import Null
 from calcli.core.estimators.intervals import level_percent
 from calcli.core.evaluating.results import ClassRow, Estimate, Evaluation, Input, VectorBins
@@ -50,6 +51,7 @@ from calcli.report.estimates import (
 )
 from calcli.report.files import sha256, system_names
 from calcli.report.findings import FIRST, Result, backwards_table
+from calcli.report.labels import label_tables, labels_of
 from calcli.report.markdown import markdown_text
 from calcli.report.objects import CLASS, INPUT, BinsObject, EstimateObject, EvaluationObject, ResultObject
 from calcli.report.operating import operating_table, point_objects
@@ -149,11 +151,18 @@ class Report(Shown):
         else:
             names = system_names([result.input for result in all_rows])
             text_tables = backwards_table([*zip(names, (r.warnings for r in all_rows), strict=True)])
-            many = len(all_rows) > MANY
+            of_labels = {
+                r.input.path for label in labels_of(all_rows).values() for r in label if not self.details
+            }
+            listed = [n for n, r in enumerate(all_rows) if r.input.path not in of_labels]
+            many = len(listed) > MANY
             short = many or (self._is_short and not all_rows[0].settings.metrics) if all_rows else many
-            detailed = [n for n, all_row in enumerate(all_rows) if self._is_detailed(all_row, short)]
-            hidden = len(all_rows) - len(detailed)
-            tables = [glance_table(all_rows, names, self.unread, self.failures, hidden)]
+            detailed = [n for n in listed if self._is_detailed(all_rows[n], short)]
+            tables = [*label_tables(all_rows)]
+            if listed or self.unread:
+                results, titles = [all_rows[n] for n in listed], [names[n] for n in listed]
+                hidden = len(listed) - len(detailed)
+                tables.append(glance_table(results, titles, self.unread, self.failures, hidden))
             if len(self.systems()) < len(all_rows) and (one_table := self.of_systems()):
                 return [*text_tables, one_table[0], tables[0]]
             tables += comparison_tables([all_rows[n] for n in detailed], [names[n] for n in detailed])
@@ -189,13 +198,16 @@ class Report(Shown):
         usual = [name for name in usual_metrics(self.results) if name in every]
         metrics = every if self.results[0].settings.metrics or not usual else usual
         title = of_class("Systems", [result.input for result in self.results])
-        return systems_table(systems, title, metrics), [system.record(metrics) for system in systems]
+        table = systems_table(systems, title, metrics)
+        table = replace(table, marks={}) if labels_of(self.results) else table
+        return table, [system.record(metrics) for system in systems]
 
     def systems(self) -> list[System]:
         """Return the data sets without slices; data sets with one name, such as seeds, are one system."""
         all_rows = [result for result in self.results if result.slice is None]
         names = system_names([result.input for result in all_rows])
-        names = [result.input.name or name for result, name in zip(all_rows, names, strict=True)]
+        pairs = zip((result.input.name for result in all_rows), names, strict=True)
+        names = [name if title in ("", MACRO) else title for title, name in pairs]
         return systems_of(names, [result.metrics for result in all_rows])
 
     def headline(self) -> Headline:
@@ -242,7 +254,8 @@ class Report(Shown):
         Each has the keys `RECORD`; values that a metric lacks are None.
         """
         for result in self.results:
-            part = str(result.slice) if result.slice else None
+            labels = [f"label={result.input.label}"] * bool(result.input.label)
+            part = ", ".join([*labels, *([str(result.slice)] if result.slice else [])]) or None
             empty = dict.fromkeys(RECORD) | {"path": result.input.path, "slice": part}
             for name, estimate in result.metrics.items():
                 record = empty | {"metric": name, "value": estimate.value}
@@ -374,7 +387,8 @@ class Report(Shown):
         if ax is not None and figsize is not None:
             raise UsageError("ax has its place and size already; leave out figsize")
         ((figure, arguments),) = parse_figures([[TEXT.checked("figure", figure)]]).items()
-        assert self.evaluation is not None
+        if self.evaluation is None:
+            raise UsageError("figures of Python show one label; evaluate the one that is to be shown")
         name = title or system_name(self.evaluation)
         look = viewed(View(draws=self.evaluation.settings.draws), **arguments | view)
         with appearing(Appearance("", *(figsize or ()))) if ax is None else drawn_in(ax):
@@ -480,7 +494,7 @@ def input_object(summary: Input) -> dict[str, Any]:
     """Return the input as JSON values, with the hash of its files."""
     document = {name: value for name, value in asdict(summary).items() if name not in INPUT.without}
     few = {"judge": summary.judge, "unlabelled": summary.without_label} if summary.without_label else {}
-    document |= {"name": summary.name} if summary.name else {}
+    document |= {key: value for key in ("name", "label") if (value := getattr(summary, key))}
     return document | {"considered": considered_objects(summary), "sha256": sha256(summary.files)} | few
 
 

@@ -129,7 +129,9 @@ def _word(summary: Summary, gap: Estimate, above: Word, below: Word) -> tuple[Wo
     test = next((ks for ks in alike if (ks.metric.lens, ks.metric.region) == (gap.metric.lens, "all")), None)
     if test is None or test.if_calibrated is None:
         return "right on average", ""
-    if test.if_calibrated.p_value > 1 - gap.interval.level + 1e-12:
+    null = test.if_calibrated
+    p = null.p_value if summary.slice or null.corrected_p is None else null.corrected_p
+    if p > 1 - gap.interval.level + 1e-12:
         return "consistent", ""
     return "miscalibrated", f"; ks: p {tested_p(test)}"
 

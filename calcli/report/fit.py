@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Annotated, Any, TypedDict
 
@@ -21,7 +21,7 @@ from calcli.report.estimates import NONE
 from calcli.report.findings import BACKWARDS, Warning, backwards, backwards_table
 from calcli.report.reading import layout
 from calcli.report.recalibration import ONE_LABEL
-from calcli.report.shown import Column, Headline, Number, Shown, TextTable
+from calcli.report.shown import Column, Headline, Number, Shown, TextTable, table_of
 
 
 class FitInputObject(TypedDict):
@@ -74,6 +74,12 @@ class FitObject(TypedDict):
     sureness: Annotated[Any, Sureness, None]
     notes: list[str]
     warnings: list[Annotated[Any, Warning]]
+
+
+class LabelFitsObject(TypedDict):
+    """A report of `calcli fit` on several labels in a row."""
+
+    labels: dict[str, FitObject]
 
 
 ROWS_A_CLASS = 10  # rows of a class below which its parameters are mostly noise
@@ -175,6 +181,40 @@ class FitReport(Shown):
             "notes": list(fit.calibrator.notes),
             "warnings": [asdict(warning) for warning in fit_warnings(fit)],
         }
+
+
+@dataclass(frozen=True, eq=False)
+class LabelFits(Shown):
+    """The fits of several labels in a row.
+
+    Attributes
+    ----------
+    fits
+        Of each label.
+    """
+
+    fits: Mapping[str, Fit]
+
+    title = "Calibration report"
+    schema = "calcli.fits/1"
+
+    def tables(self) -> list[TextTable]:
+        """Return a row for each label."""
+        cells: dict[Column, Callable[[Fit], str]] = {
+            Column("rows"): lambda fit: f"{fit.predictions.n_rows:,}",
+            Column("method", "left"): lambda fit: "none" if fit.unchanged else str(fit.method),
+            Column("log_loss"): lambda fit: number(fit.before["log_loss"]),
+            Column("recalibrated"): lambda fit: number((fit.cross_validated or fit.after)["log_loss"]),
+            Column("ece"): lambda fit: number(fit.before["ece"]),
+            Column("recalibrated "): lambda fit: number((fit.cross_validated or fit.after)["ece"]),
+        }
+        seen = all(fit.cross_validated for fit in self.fits.values())
+        note = "recalibrated: cross-validated." if seen else FLATTERED
+        return [table_of("A map for each label", self.fits.items(), cells, [note], head="label")]
+
+    def data(self) -> LabelFitsObject:
+        """Return the report on each fit, by label."""
+        return {"labels": {label: FitReport(fit).data() for label, fit in self.fits.items()}}
 
 
 def fit_warnings(fit: Fit) -> list[Warning]:

@@ -99,9 +99,13 @@ class OriginObject(TypedDict):
     judge: NotRequired[str]
     unlabelled: NotRequired[int]
     name: NotRequired[str]
+    label: NotRequired[str]
 
 
-LEFT_OUT = ("name", "considered", "chosen", "sampled_from", "by_ranking", "repeats", "judge", "without_label")
+LEFT_OUT = (
+    "name", "label", "considered", "chosen", "sampled_from", "by_ranking", "repeats", "judge",
+    "without_label",
+)  # fmt: skip
 INPUT = Fields(Input, LEFT_OUT, (OriginObject,))
 CLASS = Fields(ClassRow, ("if_calibrated",), (TestObject, CorrectedObject))
 ESTIMATE = Fields(EstimateObject, (), (TestObject, IntervalObject))

@@ -123,7 +123,7 @@ def comparison_pictures(
             "proven to differ. Metrics without an interval are in the tables."
         )
         pictures.append(Picture("Changes", caption, inline_svg(changes(by_metric), "changes", caption)))
-    if not all(system.has_probabilities for system in systems):
+    if not (systems and all(system.has_probabilities for system in systems)):
         return pictures
     with suppress(NeedsRows):
         lens, rng = usual_lens(systems), generator(settings.seed, Stream.CURVES)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Collection
 
 from calcli.core.data.predictions import Kind
 from calcli.core.language.errors import UsageError, naming
 from calcli.core.language.text import Watcher, unwatched
-from calcli.io.apply.apply import Wanted, Written, recalibrate_file, recalibrate_folder
+from calcli.io.apply.apply import Wanted, Written, recalibrate_file, recalibrate_folder, recalibrate_labels
 from calcli.io.formats import format_of
 from calcli.io.options import ReadOptions
 from calcli.io.places.paths import path_of
-from calcli.io.saved.calibrators import fingerprint, load_calibrator
+from calcli.io.saved.calibrators import fingerprint, load_calibrator, load_labels
 from calcli.io.saved.policies import is_threshold, load_threshold
 from calcli.io.saved.settings import read_costs, read_priors
 
@@ -66,8 +67,13 @@ def apply_file(
             f"{file} without a calibrator: name one before it, or give the class priors in training and in "
             "use with --trained-at and --shift-to-priors"
         )
+    records = {} if calibrator is None else load_labels(calibrator)
     if not in_place:
-        _refuse_in_place(file, output)
+        _refuse_in_place(file, output, () if records else MARKED)
+    if records:
+        if priors or trained_at or decide or path_of(file).is_dir():
+            raise UsageError("the maps of several labels take a file, without priors and decisions")
+        return recalibrate_labels(records, file, output, options, kind)
     threshold = None
     if calibrator is not None and is_threshold(path_of(calibrator)):
         threshold = load_threshold(calibrator)
@@ -94,12 +100,12 @@ def apply_file(
     return recalibrated(record, file, output, options, wanted, watcher)
 
 
-def _refuse_in_place(file: str, output: str) -> None:
+def _refuse_in_place(file: str, output: str, marked: Collection[str]) -> None:
     """Raise a UsageError if the input would be overwritten without a record of it in the file."""
     if file == "-" or output == "-" or not (os.path.exists(file) and os.path.exists(output)):
         return
     form = format_of(path_of(file))
-    if os.path.samefile(file, output) and (form is None or form.name not in MARKED):
+    if os.path.samefile(file, output) and (form is None or form.name not in marked):
         reason = f"{form.name} does not keep" if form else "a folder does not tell"
         raise UsageError(
             f"-o {output} is the input, and {reason} that it was recalibrated: applied again, it would be "

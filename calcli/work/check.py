@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import cache
 from typing import Any
 
+from calcli.core.comparing.averaging import mean_systems
 from calcli.core.comparing.checking import Against, StoredReport, check_promise, promise_of
 from calcli.core.comparing.checking import check as check_predictions
 from calcli.core.comparing.pairing import require_same_clip
@@ -15,9 +18,11 @@ from calcli.core.language.declaring import PATH, checked, choice, documented, is
 from calcli.core.language.errors import CalcliError, UsageError, naming
 from calcli.core.language.settings import IN_ORDER, PairSettings
 from calcli.core.language.text import Watcher, unwatched
-from calcli.io.dataset import files_of_systems
+from calcli.io.dataset import files_of_systems, label_of
 from calcli.io.options import ReadOptions
-from calcli.io.read import read
+from calcli.io.places.paths import path_of
+from calcli.io.read import label_by_label, read
+from calcli.io.reading.multilabel import SeveralLabels
 from calcli.io.saved.policies import (
     is_report,
     load_threshold,
@@ -99,6 +104,7 @@ def check(
     return CheckReport([checked_by(predictions, rules, against)], rules, "python")
 
 
+@label_by_label
 def check_files(
     files: Sequence[str],
     policy: str | None,
@@ -142,16 +148,30 @@ def check_files(
     def found_in(path: str) -> Predictions:
         return predictions_in([path], options, reader, lambda _: rules.evaluation_settings)
 
-    against = None if baseline is None else against_baseline(baseline, options, pairing, found_in)
-    return CheckReport(
-        [
-            _judged(file, lambda path: checked_by(found_in(path), rules, against))
-            for file in files_of_systems(files, options)
-        ],
-        rules,
-        policy,
-        strict,
-    )
+    @cache
+    def against(label: str) -> Against | None:
+        if baseline is None:
+            return None
+        whole = not label or label_of(baseline) or is_report(baseline)
+        path = baseline if whole else f"{baseline}/{label}"
+        return against_baseline(path, options, pairing, found_in)
+
+    def judged_label(path: str) -> Checked:
+        return checked_by(found_in(path), of_each if labels[path] else rules, against(labels[path]))
+
+    def judged_means(file: str) -> Checked:
+        members = [found_in(path) for path in labels if path.startswith(f"{file}/")]
+        return means_checked_by(file, members, of_means, [against(of.provenance.label) for of in members])
+
+    systems = files_of_systems(files, options)
+    labels = {path: "" if options.system else label_of(path) for path in systems}
+    of_each, of_means = rules.of_labels("each", len({*labels.values()})), rules.of_labels("mean")
+    if "" in labels.values():
+        against("")  # whose faults are faults of the call
+    several = dict.fromkeys(str(path_of(path).parent) for path in labels if labels[path] and of_means.rules)
+    files_judged = [_judged(file, judged_means) for file in several]
+    files_judged += [_judged(path, judged_label) for path in systems if of_each.rules or not labels[path]]
+    return CheckReport(files_judged, rules, policy, strict)
 
 
 def check_threshold(
@@ -187,10 +207,28 @@ def _judged(path: str, judge: Callable[[str], Checked]) -> Checked:
     """Return the result of a file, or its fault."""
     try:
         return judge(path)
+    except SeveralLabels:
+        raise
     except CalcliError as fault:
         return Checked(path, 0, (), str(fault))
     except OSError as fault:
         return Checked(path, 0, (), f"{fault.filename or path}: {fault.strerror or fault}")
+
+
+def means_checked_by(
+    file: str, labels: Sequence[Predictions], rules: Policy, against: Sequence[Against | None]
+) -> Checked:
+    """Return what became of the rules on the means over the labels of a file."""
+    members, base, paired = list[Sequence[Predictions]](), None, True
+    for rows, reference in zip(labels, against, strict=True):
+        base = None if reference is None else reference.baseline(rows, rules)
+        if base is not None and isinstance(base.reference, Predictions):
+            members.append((base.reference, base.candidate))
+            paired = paired and base.paired
+        else:
+            members.append((rows,))
+    means = mean_systems(members, rules.evaluation_settings, paired)
+    return replace(check_predictions(labels[-1], rules, base, means), path=file)
 
 
 def checked_by(predictions: Predictions, rules: Policy, against: Against | None) -> Checked:

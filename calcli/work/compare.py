@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from calcli.core.comparing.averaging import compare_labels
 from calcli.core.comparing.comparison import (
     Choice,
     Plan,
@@ -36,6 +37,7 @@ from calcli.io.formats.npy import LABEL_FILE
 from calcli.io.options import ReadOptions
 from calcli.io.places.paths import is_url, parts_of_pattern, path_of
 from calcli.io.read import read
+from calcli.io.reading.multilabel import SeveralLabels
 from calcli.io.saved.settings import settings_of
 from calcli.report.comparison import ComparisonReport, SelectionReport, no_best
 from calcli.report.files import same_files
@@ -151,8 +153,34 @@ def compare_files(
         wanted = parse_margins(margins)
     ranked_by = select or "log_loss"
     plan = Plan(pairing.paired is not False, wanted, ranked_by, by, pairing.tost, tuple(show))
-    systems = [read(file, options) for file in files]
-    return _compared(systems, settings, plan, pairing, selecting=select is not None, watcher=watcher)
+    selecting = select is not None
+    try:
+        systems = [read(file, options) for file in files]
+    except SeveralLabels as several:
+        return _by_label(several, files, options, settings, plan, pairing)
+    return _compared(systems, settings, plan, pairing, selecting=selecting, watcher=watcher)
+
+
+def _by_label(
+    several: SeveralLabels,
+    files: Sequence[str],
+    options: ReadOptions,
+    settings: Settings,
+    plan: Plan,
+    pairing: PairSettings,
+) -> ComparisonReport:
+    """Compare files by the means over several labels in a row, and on each of these."""
+    if plan.by is not None:
+        raise UsageError(f"--by {plan.by} is for one label; {several}")
+    keep = [settings.cluster] if settings.cluster else []
+    pairs = {
+        label: pair([read(f"{file}/{label}", options) for file in files], pairing, keep)
+        for label in several.names
+    }
+    same = next(iter(pairs.values()))
+    plan = replace(plan, paired=same.paired)
+    comparisons = compare_labels({label: p.systems for label, p in pairs.items()}, settings, plan)
+    return ComparisonReport(tuple(comparisons), settings, same.paired, same.unmatched, unlike=same.unlike)
 
 
 def with_keys(pairing: PairSettings, options: ReadOptions) -> PairSettings:

@@ -8,11 +8,13 @@ from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
+from calcli.core.comparing.averaging import MACRO, LabelMean, measured_label
 from calcli.core.comparing.policy import Rule, failure, parse_failure
 from calcli.core.curves.needs import extra_lenses_of
 from calcli.core.data.predictions import Predictions
+from calcli.core.estimators.calibrationerror import enough_draws
 from calcli.core.evaluating.evaluate import evaluate as evaluate_predictions
 from calcli.core.evaluating.evaluate import slices_of, with_corrected_p
 from calcli.core.evaluating.results import Evaluation
@@ -29,7 +31,8 @@ from calcli.io.dataset import data_sets
 from calcli.io.options import ReadOptions
 from calcli.io.places.outputs import filled_folder, refuse_folders, refuse_nowhere, together
 from calcli.io.places.paths import name_and_path
-from calcli.io.read import read
+from calcli.io.read import label_by_label, read
+from calcli.io.reading.multilabel import SeveralLabels
 from calcli.io.saved.settings import settings_of
 from calcli.io.saved.states import is_state, save_state
 from calcli.report.evaluation import Report
@@ -40,7 +43,7 @@ from calcli.report.progress import Remark, unsaid
 from calcli.report.slices import is_compared
 from calcli.work.distributed import engine_of, predictions_in
 from calcli.work.idle import idle_of_keys, idle_options, warn
-from calcli.work.read import OF_TABLES, columns_of, labelled, split_reading
+from calcli.work.read import OF_TABLES, READ, columns_of, labelled, split_reading
 
 if TYPE_CHECKING:
     from calcli.report.pictures import Album
@@ -91,10 +94,19 @@ def evaluate(
         If a setting is unknown or does not fit them.
     """
     extras = {"by": by, "calibration_data": calibration_data}
-    chosen, evaluation = evaluation_of(data, labels, settings | extras, idle_options)
+    try:
+        chosen, evaluation = evaluation_of(data, labels, settings | extras, idle_options)
+    except SeveralLabels as several:
+        further = {name: value for name, value in (settings | extras).items() if name not in READ}
+        reports = [evaluate(several.read(name), **further) for name in several.names]
+        means, chosen = LabelMeans(), reports[0].settings
+        for report in reports:
+            means.add(cast(Evaluation, report.evaluation), chosen.metrics)
+        return Report(means.with_results([r for of in reports for r in of.results]), chosen)
     return Report(results_of(evaluation), chosen, evaluation=evaluation)
 
 
+@label_by_label
 @together()
 def evaluate_files(
     files: Sequence[str],
@@ -151,7 +163,7 @@ def evaluate_files(
     titles = short_names([source[0] for source in sources]) if len(sources) > 1 else [""]
     settings_for = partial(_with_metrics_of, rules, settings)
     reader = engine_of(engine, watcher, options.key, by)
-    results: list[Result] = []
+    results, means = list[Result](), LabelMeans()
     unread: list[Unread] = []
     with filled_folder(folder) if folder else nullcontext() as place:
         album = _album(place) if place or html else None
@@ -165,11 +177,14 @@ def evaluate_files(
                 continue
             watch = watcher(name, predictions.n_rows)
             chosen = settings_for(predictions)
+            if predictions.provenance.label:
+                chosen = replace(chosen, draws=chosen.draws and max(chosen.draws, enough_draws(len(sources))))
             evaluation = evaluated(predictions, chosen, by, calibration, watch, figures=album is not None)
             if album is not None:
                 album.draw(evaluation, name if len(sources) > 1 else "", title)
             results += results_of(evaluation)
-        failures = broken(results, rules)
+            means.add(evaluation, settings.metrics)
+        failures, results = broken(results, rules), means.with_results(results)
         report = Report(results, settings, unread, failures, drawn=album.pictures if album else ())
         if album and place:
             report.write_into(place, album.captions)
@@ -239,6 +254,30 @@ def results_of(evaluation: Evaluation) -> list[Result]:
             replace(part, estimates=estimates) for part, estimates in zip(ready, corrected, strict=True)
         ]
     return results
+
+
+class LabelMeans(dict[str, LabelMean]):
+    """The means over several labels in a row, by file."""
+
+    def add(self, evaluation: Evaluation, metrics: tuple[str, ...]) -> None:
+        """Take the evaluation of a label, if it is one, with the metrics of the request."""
+        file = evaluation.predictions.provenance.labelled_file
+        if file and evaluation.predictions.has_rows:
+            measures = [estimate.metric for estimate in evaluation.estimates.values()]
+            names = tuple(metric.text for metric in measures if not metric.entry.family.fits)
+            (system,) = measured_label([evaluation.predictions], replace(evaluation.settings, metrics=names))
+            self.setdefault(file, LabelMean(replace(evaluation.settings, metrics=metrics))).add(system)
+
+    def with_results(self, results: Sequence[Result]) -> list[Result]:
+        """Return the means and then the results, with p-values corrected for the number of labels."""
+        means, every = [], list(results)
+        for file, mean in self.items():
+            places = [n for n, r in enumerate(every) if r.input.labelled_file == file and r.slice is None]
+            corrected = with_corrected_p([every[n].estimates for n in places], [True] * len(places))
+            for n, estimates in zip(places, corrected, strict=True):
+                every[n] = replace(every[n], estimates=estimates)
+            means += [summarize(mean.system(MACRO).evaluation)] * (len(places) > 1)
+        return [*means, *every]
 
 
 def with_note_if_same(evaluation: Evaluation, calibration: Predictions | None) -> Evaluation:

@@ -33,12 +33,13 @@ from calcli.core.state.state import rows_left
 from calcli.io.layouts import HARNESS
 from calcli.io.messages import listed
 from calcli.io.options import ReadOptions
-from calcli.io.places.outputs import refuse_folders, refuse_nowhere, together
+from calcli.io.places.outputs import atomic_path, refuse_folders, refuse_nowhere, together
 from calcli.io.places.paths import path_of
 from calcli.io.read import read
+from calcli.io.reading.multilabel import SeveralLabels
 from calcli.io.saved import calibrators
 from calcli.report.files import sha256
-from calcli.report.fit import FitReport
+from calcli.report.fit import FitReport, LabelFits
 from calcli.report.progress import Remark, unsaid
 from calcli.work.distributed import engine_of, predictions_in
 from calcli.work.idle import idle_of_fit, idle_of_keys, warn
@@ -182,7 +183,7 @@ def fit_file(
     engine: str | None = None,
     watcher: Watcher = unwatched,
     remark: Remark = unsaid,
-) -> FitReport:
+) -> FitReport | LabelFits:
     """Fit to a file of predictions, and write all requested files or none.
 
     Parameters
@@ -219,15 +220,15 @@ def fit_file(
     refuse_folders(output, cross_validated)
     refuse_nowhere(output, cross_validated)
     reader = engine_of(engine, watcher)
-    fitted = _fit_to(
-        lambda: predictions_in([file], options, reader, lambda _: ASKED),
-        method,
-        settings,
-        candidates,
-        lens,
-        watcher,
-        remark,
-    )
+
+    def fitted_to(path: str) -> Fit:
+        arguments = method, settings, candidates, lens, watcher, remark
+        return _fit_to(lambda: predictions_in([path], options, reader, lambda _: ASKED), *arguments)
+
+    try:
+        fitted = fitted_to(file)
+    except SeveralLabels as several:
+        return _label_fits(several, fitted_to, output, cross_validated)
     if cross_validated is not None:
         for note in _write_cross_validated(fitted, file, cross_validated, options):
             remark(note)
@@ -236,6 +237,19 @@ def fit_file(
     elif output != "-":
         save_fit(fitted, output)
     return FitReport(fitted)
+
+
+def _label_fits(
+    several: SeveralLabels, fitted_to: Callable[[str], Fit], output: str | None, cross_validated: str | None
+) -> LabelFits:
+    """Fit a map for each label of a file, and write one file with all maps."""
+    if cross_validated is not None:
+        raise several
+    report = LabelFits({name: fitted_to(f"{several.path}/{name}") for name in several.names})
+    if output is not None and output != "-":
+        with atomic_path(output) as temporary:
+            temporary.write_text(calibrator_text(report), encoding="utf-8")
+    return report
 
 
 def _fit_to(
@@ -332,9 +346,11 @@ def _write_cross_validated(fit: Fit, file: str, target: str, options: ReadOption
     return (*written.notes, note)
 
 
-def calibrator_text(fit: Fit) -> str:
-    """Return the file of a fitted calibrator as JSON text."""
-    return calibrators.calibrator_text(record_of_fit(fit))
+def calibrator_text(report: FitReport | LabelFits) -> str:
+    """Return the file of a fitted calibrator, or of several labels, as JSON text."""
+    if isinstance(report, LabelFits):
+        return calibrators.labels_text({label: record_of_fit(fit) for label, fit in report.fits.items()})
+    return calibrators.calibrator_text(record_of_fit(report.fit))
 
 
 def save_fit(fit: Fit, path: str) -> None:

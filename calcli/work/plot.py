@@ -39,6 +39,7 @@ from calcli.io.dataset import files_of_systems
 from calcli.io.options import ReadOptions
 from calcli.io.places.outputs import filled_folder, together
 from calcli.io.places.paths import name_and_path
+from calcli.io.read import label_by_label
 from calcli.io.saved.calibrators import load_calibrator
 from calcli.report.files import short_names
 from calcli.report.page import Figures
@@ -123,6 +124,7 @@ def plot(
     return draw(name, by_name, view)
 
 
+@label_by_label
 @together()
 def plot_files(
     files: Sequence[str],

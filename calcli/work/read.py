@@ -14,8 +14,8 @@ from calcli.core.language.errors import UsageError
 from calcli.io.dataset import data_sets
 from calcli.io.handed import from_answers, from_arrays
 from calcli.io.options import ReadOptions, read_options
+from calcli.io.read import label_by_label, read_concat
 from calcli.io.read import read as read_file
-from calcli.io.read import read_concat
 from calcli.io.words import is_identifier
 from calcli.report.reading import InspectionReport
 
@@ -60,6 +60,7 @@ def read(data: Any, **options: Any) -> Predictions:
     return read_file(PATH.checked("data", data), read_options(options))
 
 
+@label_by_label
 def inspect_files(files: Sequence[str], options: ReadOptions) -> InspectionReport:
     """Return how files are read, and the other readings considered.
 

@@ -18,6 +18,7 @@ DOCUMENTS = {  # by name: the class with `data` that writes it, or the written t
     "segments": "report.segments:SegmentsReport",
     "plan": "report.plan:PlanReport",
     "fit": "report.fit:FitReport",
+    "fits": "report.fit:LabelFits",
     "benchmark": "report.benchmark:BenchmarkReport",
     "study": "report.study:StudyReport",
     "procedure": "report.study:ProcedureReport",
@@ -25,6 +26,7 @@ DOCUMENTS = {  # by name: the class with `data` that writes it, or the written t
     "merge": "report.merge:MergeReport",
     "threshold": "report.threshold:ThresholdReport",
     "calibrator": "io.saved.calibrators:CalibratorFile",
+    "calibrators": "io.saved.calibrators:LabelsFile",
 }
 
 

@@ -14,7 +14,7 @@ from tests.benchmarks.harness import THREADS
 PARTS = (
     "evaluating", "reading", "estimating", "fitting", "isotonic", "effects", "studies", "coverage",
     "recalibration", "merging", "pairs", "firstpolicies", "promises", "widths", "streams", "segmented",
-    "ordered", "comparisons", "accidents",
+    "labelmeans", "ordered", "comparisons", "accidents",
 )  # fmt: skip
 PACKAGES = (
     "numpy", "pandas", "pyarrow", "scikit-learn", "scipy", "torch", "torchmetrics", "netcal", "relplot",

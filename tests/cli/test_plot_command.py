@@ -347,9 +347,9 @@ def test_two_groups_make_no_simplex(run, sample, tmp_path):
 
 
 def test_more_files_than_go_on_a_page(run, tmp_path):
-    done = run("plot", *(f"epoch_{number}.csv" for number in range(13)), "-o", tmp_path)
+    done = run("plot", *(f"epoch_{number}.csv" for number in range(21)), "-o", tmp_path)
     assert done.status == 2
-    assert "at most 12 systems, not 13; for a series of files use --figure epochs" in done.err
+    assert "at most 20 systems, not 21; for a series of files use --figure epochs" in done.err
 
 
 def test_ten_files_in_three_lines(run, sample, tmp_path):

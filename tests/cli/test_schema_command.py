@@ -62,12 +62,14 @@ CALLS = {
     "monitor": [f"monitor {CANCER} --every 50", f"monitor {CANCER} --every 100 --reference {CANCER}"],
     "segments": [f"segments {SAMPLES}/release_2.parquet --columns ink --draws 19"],
     "merge": ["merge one.calcli -o both.calcli"],
+    "fits": ["fit labels.csv -m platt --folds 2 -o cal.json"],
 }
-CALLS["calibrator"] = CALLS["fit"][::2]
+CALLS |= {"calibrator": CALLS["fit"][::2], "calibrators": CALLS["fits"]}
+SAVED = ("calibrator", "calibrators")
 BY_NAME = {  # whose keys are names, not words of the format
     "metrics", "tests", "decisions", "by_class", "failures", "worst_slices", "parts", "differences",
     "values", "like_best", "mean_ranks", "learned", "before", "after", "cross_validated", "relative_change",
-    "others", "groups", "parameters", "chosen_on", "reported_on",
+    "others", "groups", "labels", "parameters", "chosen_on", "reported_on",
 }  # fmt: skip
 NESTED = {("like_best", "*"), ("mean_ranks", "*"), ("settings", "groups", "*")}
 WORDS = {("parts",)}  # of a merge: a list of data sets
@@ -123,6 +125,9 @@ def faults(name: str, found: Any) -> list[str]:
 def written(run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "policy.toml").write_text(POLICY)
+    (tmp_path / "labels.csv").write_text(
+        "a,b,prob_a,prob_b\n" + "1,1,.9,.8\n0,1,.2,.6\n1,0,.7,.3\n0,0,.4,.2\n" * 9
+    )
 
     def documents(name: str) -> list[dict[str, Any]]:
         if name == "merge":
@@ -131,11 +136,9 @@ def written(run, tmp_path, monkeypatch):
             run("simulate", "cal", "--rows", "50", "-o", "cal.csv", "--posteriors", "true.csv", "-q")
         found = []
         for call in CALLS[name]:
-            done = run(*shlex.split(call), *(() if name == "calibrator" else ("--format", "json")))
+            done = run(*shlex.split(call), *(() if name in SAVED else ("--format", "json")))
             assert done.out, done.err
-            found.append(
-                json.loads((tmp_path / "cal.json").read_text() if name == "calibrator" else done.out)
-            )
+            found.append(json.loads((tmp_path / "cal.json").read_text() if name in SAVED else done.out))
         return found
 
     return documents
@@ -175,7 +178,7 @@ def changed(document: Any, place: tuple[Any, ...], *, misspelt: bool) -> Any:
 
 @pytest.mark.parametrize("name", CALLS)
 def test_outputs_are_valid_and_no_key_may_be_missing_or_misspelt(name, written):
-    by_method = {("settings",)} if name == "calibrator" else set()
+    by_method = {("settings",), ("labels", "*", "settings")} if name in SAVED else set()
     seen = set()
     for document in written(name):
         assert faults(name, document) == []
@@ -198,10 +201,10 @@ def test_everything_that_is_written_is_tried():
     for kind in reports:
         reports += kind.__subclasses__()
     written = {kind.schema.removeprefix("calcli.").removesuffix("/1") for kind in reports if kind.schema}
-    assert set(CALLS) == set(DOCUMENTS) == written | {"calibrator"}
+    assert set(CALLS) == set(DOCUMENTS) == written | {*SAVED}
 
 
-@pytest.mark.parametrize("name", [name for name in DOCUMENTS if name != "calibrator"])
+@pytest.mark.parametrize("name", [name for name in DOCUMENTS if name not in SAVED])
 def test_documents_are_called_as_their_schema_says(name):
     assert schema_of(name)["properties"]["schema"] == {"const": f"calcli.{name}/1"}
 

@@ -224,7 +224,7 @@ def test_no_labels_or_too_many(tmp_path):
             ["a", "b", "a", "b"],
             "the labels are text .a, b., but the scores have no class names; .* --classes",
         ),
-        (np.tri(4, 12, 1, int), "one-hot or multi-label indicators; expected one class per row"),
+        (np.tri(4, 12, -1, int) * np.eye(4, 12, -1, int), "one-hot or multi-label"),
     ],
 )
 def test_labels_in_numpy_files(labels, message, tmp_path):

@@ -218,7 +218,7 @@ def evidence(metric: Measure, pair: Pair) -> Evidence:
         return Untested()
     studentized = Studentized(before, second, pair.paired)
     difference = studentized.difference
-    of_few = metric.of_few(pair, difference)
+    of_few = None if pair.candidate.is_mean else metric.of_few(pair, difference)
     if of_few is None and pair.paired and _is_noise(difference, before, second):
         return Equal()
     if of_few is None and not difference.spread.enough:
@@ -489,8 +489,8 @@ def compare(
     comparisons = []
     for part, members in slices:
         measured = measured_systems(members, settings, plan.paired, watch if part is None else None)
-        comparisons.append(_compared(measured, part, settings, plan))
-    return [comparisons[0], *_corrected(comparisons[1:], settings.level)]
+        comparisons.append(compared(measured, part, settings, plan))
+    return [comparisons[0], *corrected(comparisons[1:], settings.level)]
 
 
 def parse_margins(texts: Sequence[str]) -> dict[str, Margin]:
@@ -612,7 +612,7 @@ def _told(entry: Metric, worse: float) -> Verdict:
     return "worse" if worse > 0 else "better"
 
 
-def _compared(systems: Sequence[System], part: Slice | None, settings: Settings, plan: Plan) -> Comparison:
+def compared(systems: Sequence[System], part: Slice | None, settings: Settings, plan: Plan) -> Comparison:
     """Return the comparison of measured systems on all rows, or on a slice."""
     metrics = parse_metrics(settings.metrics, settings.defaults)
     ranked_by = parse_metric(plan.ranked_by, settings.defaults)
@@ -717,7 +717,7 @@ def _ranked(
     ]
 
 
-def _corrected(comparisons: Sequence[Comparison], level: float) -> list[Comparison]:
+def corrected(comparisons: Sequence[Comparison], level: float) -> list[Comparison]:
     """Correct each metric of each candidate for the number of tested slices."""
     tables: list[list[dict[str, Difference]]] = [
         [dict(difference) for difference in part.differences] for part in comparisons

@@ -111,6 +111,8 @@ class Rule:
         A title from the user; "" for none.
     segments
         The columns with values, and pairs of values, to judge one by one; the limit applies to their gaps.
+    labels
+        Whether the rule is for each of several labels in a row, or for the mean over them.
 
     Raises
     ------
@@ -125,6 +127,7 @@ class Rule:
     min_rows: int | None = None
     name: str = ""
     segments: tuple[str, ...] = ()
+    labels: Literal["each", "mean"] = "each"
 
     def __post_init__(self) -> None:
         if isinstance(self.condition, Bound):
@@ -172,7 +175,8 @@ class Rule:
         part = f" [{self.part}]" if self.part else ""
         if self.segments:
             return self.name or f"gap{self.condition} [{', '.join(self.segments)}]"
-        return self.name or f"{self.metric.text}{self.condition}{part}"
+        mean = "macro mean of " if self.labels == "mean" else ""
+        return self.name or f"{mean}{self.metric.text}{self.condition}{part}"
 
 
 NEVER_UNDECIDED = (
@@ -254,11 +258,14 @@ class Policy:
         and the names that metrics may use; the rules name the metrics.
     reading
         Options of reading that calls do not override, by keyword.
+    labels
+        Number of labels in a row that each rule is tested on.
     """
 
     rules: tuple[Rule, ...]
     settings: Settings = DEFAULTS
     reading: Mapping[str, Any] = field(default_factory=dict)
+    labels: int = 1
 
     def where_undecided(self, means: Undecided | None) -> Policy:
         """Return the policy with another result of undecided for every rule; unchanged if none is given.
@@ -273,6 +280,10 @@ class Policy:
         if not any(rule.may_be_undecided for rule in self.rules):
             raise UsageError(NEVER_UNDECIDED)
         return replace(self, rules=tuple(rule.where_undecided(means) for rule in self.rules))
+
+    def of_labels(self, which: str, labels: int = 1) -> Policy:
+        """Return the policy with the rules for each of some labels alone, or for the means over them."""
+        return replace(self, rules=tuple(rule for rule in self.rules if rule.labels == which), labels=labels)
 
     @property
     def compares(self) -> bool:

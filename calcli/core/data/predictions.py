@@ -175,6 +175,8 @@ class Provenance:
         Number of further rows, without a label.
     name
         The user's name for the system, as in `rf=preds.csv`; else "".
+    label
+        The name of the label, if the file has several labels in a row; else "".
     """
 
     path: str
@@ -200,6 +202,12 @@ class Provenance:
     judge: str = ""
     without_label: int = 0
     name: str = ""
+    label: str = ""
+
+    @property
+    def labelled_file(self) -> str:
+        """The file, if it has several labels in a row, and these are one of them; else ""."""
+        return self.path.removesuffix(f"/{self.label}") if self.label else ""
 
     @property
     def clustered(self) -> bool:

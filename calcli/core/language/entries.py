@@ -121,7 +121,7 @@ MethodFamily = Literal["softmax", "one score", "vectors", "pool", "wrapper"]
 
 TARGETS: Mapping[str, float] = {"zero": 0.0, "one": 1.0}  # of directions
 TRUTH = {"true": True, "false": False}
-PANELS = 12  # panels, four in a line; more do not go on a page
+PANELS = 20  # panels, four in a line; more do not go on a page
 WORDS = re.compile(r"^(Learns|Keeps|Formula|Source|Misses|Of answers|Bounds): (.*(?:\n +.*)*)", re.MULTILINE)
 C = TypeVar("C")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from calcli.core.calibrators.base import refuse_overflow
 from calcli.core.calibrators.record import CalibratorRecord, recalibrate, scores_as, unfitted
-from calcli.core.data.arrays import Doubles, Floats
+from calcli.core.data.arrays import Array, Doubles, Floats
 from calcli.core.data.derived import Priors, merged, own_class, prior_shift, rest_of
-from calcli.core.data.predictions import ArrayScores, Kind, Predictions, Provenance
+from calcli.core.data.predictions import ArrayScores, Kind, Predictions, Provenance, called
 from calcli.core.estimators.costs import CostMatrix, Definition
 from calcli.core.estimators.thresholds import Threshold
 from calcli.core.language.errors import InputError, UsageError, naming
@@ -35,20 +35,24 @@ from calcli.io.dataset import parts_of, same_place
 from calcli.io.formats import BY_NAME, Format, format_of, known_format
 from calcli.io.formats.npy import labels_file
 from calcli.io.formats.writer import ARRAYS, PREFIXES, Frame, inserted, open_writer, output_format
-from calcli.io.messages import STDIN, listed, refuse_given
+from calcli.io.messages import STDIN, Place, listed, refuse_given
 from calcli.io.options import ReadOptions
-from calcli.io.places.outputs import filled_folder
+from calcli.io.places.outputs import atomic_path, filled_folder
 from calcli.io.places.paths import path_of
 from calcli.io.read import spooled
-from calcli.io.reading.checks import CheckedScores
+from calcli.io.reading.checks import CheckedScores, judge_kind
 from calcli.io.reading.classes import refuse_sorted
 from calcli.io.reading.columns import are_plain, as_written, beside, columns_of, in_place, passing
+from calcli.io.reading.multilabel import NAMES
+from calcli.io.tables.arrays import Archive
 from calcli.io.tables.ranked import RankedScores
-from calcli.io.tables.source import Contents, Source, without_rows
+from calcli.io.tables.scores import stored_scores
+from calcli.io.tables.source import Contents, HeldScores, Source, without_rows
 from calcli.io.words import label_names
 
 DECISION = "decision"
 DOUBLE = np.dtype("f8")
+LABEL_ROWS = 1 << 14  # rows of several labels, recalibrated or written at once
 PART_BYTES = 1 << 24  # scores recalibrated and written at once
 REPAIR = "repair such rows, or leave them out with --drop-missing"
 
@@ -470,3 +474,84 @@ def _alone(kind: Kind, scores: Doubles, place: int) -> Doubles:
     """Return the (n, 1) scores of one of two classes; for logits the log-odds."""
     column = scores[:, place : place + 1]
     return column - scores[:, 1 - place : 2 - place] if kind == "logits" else column
+
+
+# several labels in a row
+
+Records = Mapping[str, CalibratorRecord]  # of each label
+
+
+def recalibrate_labels(records: Records, path: str, target: str, options: ReadOptions, kind: Kind) -> Written:
+    """Write a file with the recalibrated scores of all labels of another; all else is kept.
+
+    Parameters
+    ----------
+    records
+        The calibrator of each label.
+    path, target
+        What to read, and a file of the same format.
+    options, kind
+        How to read it, and what to write the scores as.
+
+    Raises
+    ------
+    InputError
+        If the scores of a label are not there, or cannot be such.
+    UsageError
+        If the file would get another format.
+    """
+    form = known_format(path_of(path))
+    if output_format(target, form.name) is not form:
+        raise UsageError(f"-o {target}: the scores of several labels keep their format, {form.name}")
+    contents = form.open(path_of(path), path, options.sheet)
+    of_arrays = isinstance(contents, Archive)
+    names = tuple(dict.fromkeys(str(record.fitted_on["scores"]) for record in records.values()))
+    if absent := [name for name in names if name not in (contents.names if of_arrays else contents.columns)]:
+        raise InputError(f"{path} has no scores {listed(absent)}, which the calibrators were fitted to")
+    if of_arrays:
+        arrays: dict[str, Any] = {name: contents.array(name).load() for name in contents.names}
+        stored = next((arrays[name].astype(str).tolist() for name in NAMES if name in arrays), [*records])
+        if {*stored} != {*records}:
+            raise InputError(f"{path} has the labels {listed(stored)}; the fit had {listed([*records])}")
+        scores = arrays[names[0]]
+        new = _recalibrated_labels({name: records[name] for name in stored}, scores, path, options, kind)
+        with atomic_path(target) as temporary, temporary.open("wb") as sink:
+            if contents.scores:
+                np.save(sink, new)
+            else:
+                np.savez(sink, **arrays | {names[0]: new})
+        return Written(len(new), None, ())
+    source = Source(place=contents.place, scores=stored_scores(contents, names), table=contents)
+    source = as_written(source, label_names(contents.columns), as_text=True)
+    new = _recalibrated_labels(
+        records, np.concatenate([*source.scores.blocks(LABEL_ROWS)]), path, options, kind
+    )
+    columns_kept, at = [name for name in contents.columns if name not in names], 0
+    frame = Frame(in_place(source, columns_kept), names, "", (), contents.delimiter)
+    with open_writer(target, form, frame) as writer:
+        for block, batch in passing(source, columns_kept, LABEL_ROWS):
+            writer.write(batch, new[at : at + len(block)])
+            at += len(block)
+    return Written(len(new), None, ())
+
+
+def _recalibrated_labels(
+    records: Records, scores: Array, path: str, options: ReadOptions, kind: Kind
+) -> Doubles:
+    """Return (N, L) scores that the calibrators of the labels make of stored ones, in their order."""
+    if scores.ndim != 2 or scores.shape[1] != len(records):
+        expected = f"expected a score for each of {listed([*records])}"
+        raise InputError(f"{path} has scores of shape {scores.shape}; {expected}")
+    new = np.empty(scores.shape)
+    for place, (label, record) in enumerate(records.items()):
+        column, where = HeldScores(scores[:, place : place + 1]), Place(((f"{path}/{label}", len(scores)),))
+        fitted = record.fitted_on
+        as_fitted = called(fitted["kind"], fitted["percent"]) if options.kind == "auto" else options.kind
+        source = Source(place=where, scores=column, classes=record.classes)
+        score_kind = judge_kind(source, replace(options, kind=as_fitted))
+        blocks = CheckedScores(column, score_kind, record.classes, where).blocks(LABEL_ROWS)
+        log_probs = np.concatenate([recalibrate(record, block, score_kind.kind) for block in blocks])
+        refuse_overflow(log_probs, record.calibrator.name, where.name, 0)
+        times = 100 if score_kind.percent and kind == "probs" else 1
+        new[:, place] = times * _alone(kind, scores_as(kind, log_probs), 1)[:, 0]
+    return new

@@ -324,7 +324,7 @@ def _rows(archive: Archive, options: ReadOptions, *, labelled: bool) -> dict[str
             )
         rows = spread_rows(total, ROWS)
         return {
-            name: _of_rows(stored[name], rows)
+            name: some_rows(stored[name], rows)
             for name, shape in shapes.items()
             if shape[0] == total and options.weights != name
         }
@@ -352,7 +352,7 @@ def _rows(archive: Archive, options: ReadOptions, *, labelled: bool) -> dict[str
     return {key: values for key, values in arrays.items() if len(values) == len(arrays[name])}
 
 
-def _of_rows(stored: StoredArray, rows: NDArray[np.int64]) -> Array:
+def some_rows(stored: StoredArray, rows: NDArray[np.int64]) -> Array:
     """Return some rows of an array; an array with two axes is read block by block."""
     shape = stored.header.shape
     if len(shape) < 2 or stored.header.dtype.kind not in "iufb":

@@ -28,12 +28,14 @@ from calcli.core.language.errors import CalcliError, InputError, UsageError
 from calcli.core.language.methods import METHODS
 from calcli.core.language.text import json_value, plain_json
 from calcli.core.language.version import __version__
+from calcli.io.messages import listed
 from calcli.io.places.archives import DAMAGE, SAID, naming_faults, refuse_bomb
 from calcli.io.places.heads import held_array
 from calcli.io.places.outputs import atomic_path
 from calcli.io.places.paths import AnyPath, path_of
 
 SCHEMA: Literal["calcli.calibrator/1"] = "calcli.calibrator/1"
+OF_LABELS: Literal["calcli.calibrators/1"] = "calcli.calibrators/1"
 HEADER = "calibrator"  # the array of an .npz file that holds the JSON
 READABLE = 256
 ENDINGS = ("", ".json", ".npz")  # devices and pipes have none
@@ -72,6 +74,14 @@ class CalibratorFile(CalibratorHead):
     """A calibrator in JSON."""
 
     parameters: dict[str, Annotated[Any, ArrayObject, float, list[Any]]]
+
+
+class LabelsFile(TypedDict):
+    """The calibrators of several labels in a row, by label."""
+
+    schema: Literal["calcli.calibrators/1"]
+    calcli: str
+    labels: dict[str, CalibratorFile]
 
 
 def refuse_ending(path: str | Path) -> None:
@@ -113,15 +123,38 @@ def fingerprint(record: CalibratorRecord) -> str:
     return hashlib.sha256(calibrator_text(record).encode()).hexdigest()[:16]
 
 
-def load_calibrator(path: str | Path) -> CalibratorRecord:
-    """Read a calibrator file.
+def labels_text(records: Mapping[str, CalibratorRecord]) -> str:
+    """Return the calibrators of several labels in a row as JSON text."""
+    labels = {label: json.loads(calibrator_text(record)) for label, record in records.items()}
+    return pretty({"schema": OF_LABELS, "calcli": __version__, "labels": labels}) + "\n"
+
+
+def load_labels(path: str | Path) -> dict[str, CalibratorRecord]:
+    """Read the calibrators of several labels in a row; none from a file of anything else.
 
     Raises
     ------
     InputError
-        If it is missing, of an unknown version, or damaged.
+        If one is damaged.
     """
     file = path_of(path)
+    document = read_json(file.read_bytes(), file) if file.is_file() and file.suffix == ".json" else None
+    if not isinstance(document, dict) or document.get("schema") != OF_LABELS:
+        return {}
+    return {name: load_calibrator(f"{path}/{name}") for name in document["labels"]}
+
+
+def load_calibrator(path: str | Path) -> CalibratorRecord:
+    """Read a calibrator file, or the calibrator of a label, as `cal.json/edema`.
+
+    Raises
+    ------
+    InputError
+        If there is none, it is of an unknown version, damaged, or of several labels.
+    """
+    file, label = path_of(path), ""
+    if not file.exists() and file.parent.is_file():
+        file, label = file.parent, file.name
     if not file.is_file():
         raise InputError(f"{file}: no such file; expected a calibrator, as written by calcli fit -o")
     data = file.read_bytes()
@@ -129,6 +162,12 @@ def load_calibrator(path: str | Path) -> CalibratorRecord:
         document, arrays = _read_npz(file)
     else:
         document, arrays = read_json(data, file), None
+    if isinstance(document, dict) and document.get("schema") == OF_LABELS:
+        labels = document["labels"]
+        if label not in labels:
+            mend = f"name one, as in {file}/{next(iter(labels))}"
+            raise InputError(f"{file} has a calibrator for each of {listed([*labels])}; {mend}")
+        document = labels[label]
     check_version(document, file)
     with naming_faults(f"{file} is damaged ({SAID}); fit it again, or copy it again"):
         try:

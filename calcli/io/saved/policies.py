@@ -9,7 +9,7 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 
 from calcli.core.comparing.checking import StoredReport, StoredValue
 from calcli.core.comparing.policy import DEFAULTS, Bound, End, NoWorse, Policy, Rule, Severity, Undecided
@@ -39,7 +39,7 @@ GENERAL = (*OF_ALL, "min_rows", "reading", "rules")
 READING = mapping('a table such as [reading] with label_column = "truth"')
 OF_RULE = (
     "metric", "max", "min", "bound", "max_increase", "max_decrease", "undecided", "slice", "severity",
-    "min_rows", "name",
+    "min_rows", "name", "labels",
 )  # fmt: skip
 OF_SEGMENTS = ("segments", "max_gap", "severity", "min_rows", "name")
 FORMER = {
@@ -148,7 +148,10 @@ def _rules(
         "severity": _choice(entry, "severity", Severity),
         "min_rows": _min_rows(entry, min_rows),
         "name": TEXT.checked("name", entry.get("name", "")),
+        "labels": _choice(entry, "labels", Literal["each", "mean"]),
     }
+    if common["part"] and common["labels"] == "mean":
+        raise UsageError("a rule on the mean over labels is for all rows; leave out slice")
     rules = [Rule(metric, condition, **common) for condition in _conditions(entry, metric)]
     means: Undecided | None = _choice(entry, "undecided", Undecided) if "undecided" in entry else None
     return Policy(tuple(rules)).where_undecided(means).rules

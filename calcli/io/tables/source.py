@@ -19,10 +19,11 @@ from calcli.core.estimators.fewlabels import FEWEST_LABELS
 from calcli.core.language.errors import InputError
 from calcli.core.language.expressions import WRONG_RIGHT
 from calcli.io.messages import KeptPlace, Place, listed, type_in_words
-from calcli.io.options import ReadOptions
+from calcli.io.options import OfLabel, ReadOptions
 from calcli.io.places.heads import is_of_single_values
 from calcli.io.tables.labels import Labels
 
+SEVERAL = "several labels in a row"  # a layout
 MARK = b"calcli.calibrators"  # metadata: the fingerprints of applied calibrators
 BLOCK_ROWS = 8192  # rows searched at once for missing values
 Shape = tuple[int, ...]
@@ -411,6 +412,8 @@ def without_rows(rows: Source, options: ReadOptions) -> Source:
     if rows.outcomes:  # without the missing ones
         return rows if answers or not options.ignore_label else _without_labels(rows, options.ignore_label)
     class_names = () if answers else options.named(rows.classes)
+    if isinstance(options, OfLabel):
+        rows = _with_label(rows, str(options.scores))
     if options.drop_missing:
         rows = _without_missing(rows, class_names)
     if options.ignore_label:
@@ -437,6 +440,16 @@ def _with_others(source: Source, labelled: NDArray[np.bool_]) -> Source:
     count = np.count_nonzero(~labelled)
     doubt = f"{count:,} of {len(labelled):,} rows have no label, and count in accuracy and prevalence alone"
     return replace(source.kept(labelled, doubts=[doubt]), unlabelled=source.kept(~labelled))
+
+
+def _with_label(source: Source, scores: str) -> Source:
+    """Return the rows that have one of several labels."""
+    assert source.labels is not None
+    there, source = ~source.labels.missing(), replace(source, taken=(scores,), layout=SEVERAL)
+    if not there.any():
+        raise InputError(f"{source.place.name}: no row has this label")
+    count = len(there) - int(np.count_nonzero(there))
+    return source.kept(there, (f"{count:,} of {len(there):,} rows have no such label",)) if count else source
 
 
 def _without_missing(source: Source, classes: tuple[str, ...]) -> Source:

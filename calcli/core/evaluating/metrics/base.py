@@ -75,6 +75,8 @@ class System:
         The same for a sample of the rows, if some metrics come from one.
     hashes
         Hashes of the rows, if they are a sample.
+    is_mean
+        Whether the values are means over several labels, and not the values of the measured rows.
     """
 
     measured: Measurements
@@ -82,6 +84,7 @@ class System:
     influences: Mapping[str, Influences]
     sample: System | None = None
     hashes: Hashes | None = None
+    is_mean: bool = False
 
     @property
     def predictions(self) -> Predictions:
