@@ -152,8 +152,8 @@ def check_files(
     def against(label: str) -> Against | None:
         if baseline is None:
             return None
-        whole = not label or label_of(baseline) or is_report(baseline)
-        path = baseline if whole else f"{baseline}/{label}"
+        is_single = not label or label_of(baseline) or is_report(baseline)
+        path = baseline if is_single else f"{baseline}/{label}"
         return against_baseline(path, options, pairing, found_in)
 
     def judged_label(path: str) -> Checked:

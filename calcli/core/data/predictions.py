@@ -206,7 +206,7 @@ class Provenance:
 
     @property
     def labelled_file(self) -> str:
-        """The file, if it has several labels in a row, and these are one of them; else ""."""
+        """The file, if it has several labels in a row, and these rows belong to one label; else ""."""
         return self.path.removesuffix(f"/{self.label}") if self.label else ""
 
     @property

@@ -1,4 +1,4 @@
-"""Several labels in a row, each 0 or 1, with a score for each: which they are, and one of them by itself."""
+"""Several labels in a row, each 0 or 1 with a score: finding them, and reading one label."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Pair(NamedTuple):
     label, scores
         Two columns or arrays.
     place
-        Of the label in each row of them; None where they are of this label alone.
+        Place of the label in each row; None if the columns belong to this label alone.
     """
 
     label: str
