@@ -353,7 +353,7 @@ def _input(measured: Measurements) -> Input:
     predictions, facts, origin = measured.predictions, measured.state.facts, measured.predictions.provenance
     names = np.array(predictions.classes, object)
     return Input(
-        **vars(origin),
+        **vars(origin) | ({"left": ()} if origin.label else {}),  # of many labels these would add up
         rows=predictions.n_rows,
         classes=predictions.n_classes,
         class_names=predictions.classes,
