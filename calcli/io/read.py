@@ -102,7 +102,11 @@ def _joined(names: Sequence[str], options: ReadOptions | None) -> Predictions:
     if names == ["-"]:
         with spooled() as (path, form):
             part = form.open(path, STDIN, options.sheet)
-            return read_part(part, name, options)
+            try:
+                return read_part(part, name, options)
+            except SeveralLabels as several:
+                count = len(several.names)
+                raise InputError(f"{STDIN} has {count} labels in a row; save them to a file") from None
     places = [(file, folder) for folder in map(path_of, names) for file in parts_of(folder, options)]
     return read_places(places, name, options, names)
 

@@ -221,7 +221,8 @@ class ComparisonReport(Shown):
             tables.append(_ranking(overall, names, self.selecting))
         if not self.selecting:
             if len(names) == 2:
-                tables.append(_pair(overall, names))
+                of = of_class("", [summary.input for summary in overall.summaries]).strip()
+                tables.append(_pair(overall, names, "macro mean" if _of_labels(slices) else of))
                 tables += [_flipped(flip) for flip in overall.flips if self.details]
             else:
                 tables.append(_grid([overall], names, f"Differences to {names[0]}"))
@@ -342,7 +343,7 @@ class ComparisonReport(Shown):
         return [*zip(self.names(), warnings, strict=True)]
 
 
-def _pair(overall: Comparison, names: Sequence[str]) -> TextTable:
+def _pair(overall: Comparison, names: Sequence[str], head: str) -> TextTable:
     differences = overall.differences[0]
     cells: dict[Column, Callable[[Difference], str]] = {
         Column("verdict", "left"): lambda d: d.verdict,  # beside the name, even if other columns are folded
@@ -358,8 +359,12 @@ def _pair(overall: Comparison, names: Sequence[str]) -> TextTable:
         f"{role}: {name}, {counted(n, 'row')}"
         for role, name, n in zip(("baseline", "candidate"), names, rows_used, strict=True)
     ]
-    head = of_class("", [summary.input for summary in overall.summaries]).strip()
     return table_of(f"{names[1]} against {names[0]}", _judged(differences).items(), cells, read, head=head)
+
+
+def _of_labels(slices: Sequence[Comparison]) -> bool:
+    """Return whether slices are labels in a row, and all rows a mean over the labels."""
+    return any(slice.part and slice.part.column == LABEL for slice in slices)
 
 
 def _judged(differences: Mapping[str, Difference]) -> dict[str, Difference]:
@@ -497,7 +502,7 @@ def _notes(
         for difference in differences.values()
     ]
     notes = [PAIRED if paired else UNPAIRED]
-    if any(c.part and c.part.column == LABEL for c in comparisons):
+    if _of_labels(comparisons):
         notes.append(
             f"Values are means over {len(comparisons) - 1} labels; {LABEL}= stands before one of them."
         )

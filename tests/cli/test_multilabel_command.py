@@ -185,6 +185,16 @@ def worse(rows, path):
     return other
 
 
+@pytest.mark.parametrize("command", [["evaluate"], ["fit"], ["segments", "--columns", "x"]])
+def test_several_labels_cannot_be_piped(command, run, rows, monkeypatch):
+    table = {f"x{n}": rows[0][:, n] for n in range(3)} | {f"pred_x{n}": rows[1][:, n] for n in range(3)}
+    text = pd.DataFrame(table).dropna().astype({f"x{n}": int for n in range(3)}).to_csv(index=False)
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+    status, out, err = run(command[0], "-", *command[1:])
+    assert (status, out) == (2, "")
+    assert err == "calcli: standard input has 3 labels in a row; save them to a file\n"
+
+
 def test_files_are_compared_by_their_means_and_on_each_label(run, path, worse, rows):
     done = run("compare", path, worse, "--metrics", "brier", "-f", "json")
     assert done.status == 0, done.err
