@@ -205,7 +205,7 @@ def spooled() -> Iterator[tuple[Path, Format]]:
 
 
 def label_by_label(run: Callable[..., T]) -> Callable[..., T]:
-    """Return a function of files, and of how they are read, that takes several labels in a row one by one."""
+    """Return a function of files and options of reading that takes several labels in a row one by one."""
 
     @wraps(run)
     def taken(files: Sequence[str], *arguments: Any, **further: Any) -> T:
@@ -223,7 +223,7 @@ def label_by_label(run: Callable[..., T]) -> Callable[..., T]:
 
 
 def labels_in(path: str, options: ReadOptions) -> list[str]:
-    """Return a path for each of several labels in a row of a file; none if there is one, or it is faulty."""
+    """Return a path for each of several labels in a row of a file; none for one label or a faulty file."""
     with suppress(CalcliError, OSError):
         file = parts_of(path_of(name_and_path(path)[1]), options)[0]
         contents = known_format(file).open(file, str(file), options.sheet)

@@ -1,4 +1,4 @@
-"""Means of metrics over several labels of the same rows, as one system, for new rows of these labels."""
+"""Macro means of metrics over several labels of the same rows, as one system."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ from calcli.core.evaluating.results import Estimate
 from calcli.core.language.settings import Settings
 from calcli.core.language.version import __version__
 
-MACRO = "macro"  # what means over labels are called among systems
-LABEL = "label"  # what tells the comparisons of labels apart
-ROW = "(case)"  # column of what rows of different labels share
+MACRO = "macro"  # name of the macro mean among systems
+LABEL = "label"  # column of the label in comparisons
+ROW = "(case)"  # column that identifies the same row under different labels
 
 
 @dataclass
 class LabelMean:
-    """Gathers the metrics of one system on one label after the other.
+    """Collects the metrics of one system, label by label.
 
     Attributes
     ----------
     settings
-        Of the evaluation; where there are clusters, these are resampled in place of rows.
+        Settings of the evaluation; clusters, if any, are resampled in place of rows.
     """
 
     settings: Settings
@@ -50,14 +50,14 @@ class LabelMean:
     _estimates: list[Mapping[str, Estimate]] = field(default_factory=list)
 
     def add(self, system: System) -> None:
-        """Take what was measured of a label, of rows that belong together by `ROW`."""
+        """Add the measurements on one label; `ROW` identifies its rows."""
         names = system.measured.units.names
         self._brought.append((np.arange(0) if names is None else names, system.influences))
         self._estimates.append(system.evaluation.estimates)
         self._first, self._rows = self._first or system, max(self._rows, system.predictions.n_rows)
 
     def system(self, name: str = "") -> System:
-        """Return the means over the labels that have a metric, with what each row brings to them."""
+        """Return the means over the labels that have a metric, with the influences of rows."""
         assert self._first is not None
         every = dict.fromkeys(name for estimates in self._estimates for name in estimates)
         pairs = {name: self._mean(name) for name in every}
@@ -93,7 +93,7 @@ class LabelMean:
             len(ids),
             sum(influence.bias for influence in values) / count,
             lost=sum(influence.lost for influence in values) / count**2,
-            # each value rests on the rarer of two outcomes; by their reciprocals they enter the variance
+            # each value rests on the rarer of two outcomes, whose reciprocals enter the variance
             fewest=count / sum(1 / number for number in few) if all(few) else 0.0,
             scarce=values[0].scarce,
         )
@@ -102,7 +102,7 @@ class LabelMean:
 
 
 def measured_label(systems: Sequence[Predictions], settings: Settings, paired: bool = True) -> list[System]:
-    """Return systems measured on one label, with what each row brings; paired rows are the baseline's."""
+    """Return systems measured on one label, with influences of rows; paired rows are the baseline's."""
     rows, shared = [], None
     for system in systems:
         shared = shared if shared is not None and paired else _shared(system, settings.cluster)
@@ -112,7 +112,7 @@ def measured_label(systems: Sequence[Predictions], settings: Settings, paired: b
 
 
 def _shared(predictions: Predictions, cluster: str | None) -> Array:
-    """Return (N,) the units of the resampling: the numbers of the rows, their clusters, or deals of many."""
+    """Return the (N,) units of resampling: row numbers, clusters, or random groups of many."""
     column = predictions.column_if(cluster)
     if column is None:
         numbers = np.array(predictions.provenance.left or range(predictions.n_rows))

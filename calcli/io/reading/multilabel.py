@@ -26,16 +26,16 @@ from calcli.io.words import CUSTOM, MISSING_NAMES, ROLES, may_be_label, plain, s
 
 NAMES = ("label_names", *CLASS_NAMES)  # arrays of the names of labels
 MISSING = ("", "-1")  # in place of 0 or 1
-OFF = 0.02  # by which sums of rounded probabilities may miss 1
+OFF = 0.02  # tolerance for sums of rounded probabilities
 SCORES = frozenset({"p"}).union(*(ROLES[role] for role in ("probability", "score", "prediction", "logit")))
 WORDS = "|".join(sorted(SCORES | ROLES["truth"] | ROLES["label"], key=len, reverse=True))
 AROUND = re.compile(rf"(?i)^(?:(?:{WORDS})[\W_]+)+|(?:[\W_]+(?:{WORDS}))+$")  # the name of a label
 OF_ONE = ("positive", "confidence", "correct", "score", "judge", "against_rest", "renormalize", "system")
-SURE = ROLES["probability"] | {"p"}  # words for scores where predictions stand beside them
+SURE = ROLES["probability"] | {"p"}  # words for scores beside predictions
 
 
 class SeveralLabels(CalcliError):
-    """A file has several labels in a row, and one data set is to be read.
+    """A file has several labels in a row where one data set was expected.
 
     Parameters
     ----------
@@ -57,14 +57,14 @@ class SeveralLabels(CalcliError):
 
 
 class Pair(NamedTuple):
-    """Where the values and the scores of a label are.
+    """The place of the values and scores of a label.
 
     Attributes
     ----------
     label, scores
         Two columns or arrays.
     place
-        Place of the label in each row; None if the columns belong to this label alone.
+        Index of the label in each row; None if the columns belong to this label alone.
     """
 
     label: str
@@ -73,19 +73,19 @@ class Pair(NamedTuple):
 
 
 def label_pairs(contents: Any, options: ReadOptions, *, sure: bool = False) -> dict[str, Pair]:
-    """Return where the labels of a file are, by name; none if a row has one label.
+    """Return the places of the labels of a file, by name; none if a row has one label.
 
     Parameters
     ----------
     contents, options
-        Of the file, and what it does not say itself.
+        Contents of the file, and options of reading.
     sure
-        Whether the user has named a label, which ends every doubt.
+        Whether the user has named a label, which settles all doubts.
 
     Raises
     ------
     InputError
-        If each row may have one of several classes as well.
+        If each row may also have one of several classes.
     """
     if {*OF_ONE} & {*options.given}:
         return {}
@@ -120,12 +120,12 @@ def label_pairs(contents: Any, options: ReadOptions, *, sure: bool = False) -> d
 
 
 def of_label(contents: Any, label: str, options: ReadOptions) -> tuple[Any, ReadOptions]:
-    """Return the contents of a file for a label, as two classes, and how they are read.
+    """Return the contents of a file for a label, as two classes, and the options of reading.
 
     Raises
     ------
     InputError
-        If there is none of its name.
+        If there is no such label.
     """
     if label not in (pairs := label_pairs(contents, options, sure=True)):
         listing = f"its labels are {listed([*pairs])}" if pairs else "it has one label in a row"
@@ -150,12 +150,12 @@ def _command(file: str, names: Iterable[str]) -> str:
 
 
 def _flags(values: Array, row: Callable[[int], str]) -> Doubles:
-    """Return labels as 0 and 1, and nan for missing positives; `row` names one.
+    """Return labels as 0 and 1, nan for missing ones; `row` names a row.
 
     Raises
     ------
     InputError
-        If one is something else.
+        If a value is something else.
     """
     texts, index = distinct_texts(values, MISSING_NAMES)
     of_texts = [np.nan if text in MISSING else CUSTOM.get(text, 2) for text in texts.tolist()]
@@ -175,7 +175,7 @@ def _one(names: Sequence[str]) -> list[str]:
 
 
 def with_own_labels(contents: Any, options: ReadOptions) -> Any:
-    """Return scores that stand alone in a file with the labels beside it, and anything else as it is."""
+    """Return scores that stand alone in a file with the labels beside it; other contents unchanged."""
     alone = isinstance(contents, Archive) and contents.scores
     return with_labels(contents, options, labelled=True, alone=True) if alone else contents
 
@@ -229,7 +229,7 @@ def role_of(name: str) -> tuple[str, bool]:
 
 
 def _in_columns(table: Any, options: ReadOptions) -> dict[str, Pair]:
-    """Return the pairs of columns with the same name but for these words, or the places of two lists."""
+    """Return the pairs of columns with the same name apart from these words, or the entries of two lists."""
     if {"label_column", "scores", "labels"} & {*options.given}:
         return {}
     sides: dict[str, tuple[list[str], list[str]]] = {}
@@ -271,7 +271,7 @@ def _table_of(table: Any, pair: Pair) -> Any:
 
 
 def _made(values: Any, row: Callable[[int], str], *, place: int | None, flags: bool = False) -> Any:
-    """Return the values at a place of lists, or as they are; labels as 0, 1 and null."""
+    """Return the values at an index of lists, or unchanged values; labels as 0, 1 and null."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
