@@ -290,6 +290,18 @@ def _choice(files: Sequence[Archive], options: ReadOptions, *, labelled: bool) -
     return choose(head, single, options, labelled=labelled and options.labels is None)
 
 
+def readable(archive: Archive) -> dict[str, StoredArray]:
+    """Return the arrays of an archive, without objects beside the scores and labels."""
+    stored = {}
+    for name in archive.names:
+        try:
+            stored[name] = archive.array(name)
+        except ObjectsError:  # such as the metrics that a Trainer predicts beside the scores
+            if says("score", name) or may_be_label(name):
+                raise
+    return stored
+
+
 def _rows(archive: Archive, options: ReadOptions, *, labelled: bool) -> dict[str, Array]:
     """Return the arrays with one or more values for each row, as arrays of one or two axes.
 
@@ -298,13 +310,7 @@ def _rows(archive: Archive, options: ReadOptions, *, labelled: bool) -> dict[str
     InputError
         If the arrays do not have the same rows, as with scores of several passes.
     """
-    stored: dict[str, Any] = {}
-    for name in archive.names:
-        try:
-            stored |= {} if name in CLASS_NAMES else {name: archive.array(name)}
-        except ObjectsError:  # such as the metrics that a Trainer predicts beside the scores
-            if says("score", name) or may_be_label(name):
-                raise
+    stored = {name: array for name, array in readable(archive).items() if name not in CLASS_NAMES}
     shapes = {
         name: array.header.shape
         for name, array in stored.items()

@@ -19,7 +19,7 @@ from calcli.io.formats.npy import with_labels
 from calcli.io.messages import listed
 from calcli.io.options import ReadOptions
 from calcli.io.places.heads import Header
-from calcli.io.reading.archives import BLOCK_VALUES, some_rows
+from calcli.io.reading.archives import BLOCK_VALUES, readable, some_rows
 from calcli.io.reading.head import FEW, ROWS, distinct_texts, spread_rows
 from calcli.io.tables.arrays import CLASS_NAMES, Archive, StoredArray
 from calcli.io.words import CUSTOM, MISSING_NAMES, ROLES, may_be_label, plain, says, tokens
@@ -182,7 +182,7 @@ def with_own_labels(contents: Any, options: ReadOptions) -> Any:
 
 def _in_arrays(file: Archive, options: ReadOptions) -> dict[str, Pair]:
     """Return the pairs of columns of two (N, L) arrays."""
-    heads = {name: file.array(name).header for name in file.names if name not in NAMES}
+    heads = {name: array.header for name, array in readable(file).items() if name not in NAMES}
     shapes = {name: head.shape for name, head in heads.items() if head.dtype.kind in "iufb"}
     wanted = [name for name in (file.label, options.label_column, options.labels) if name in shapes]
     for label in wanted or filter(may_be_label, shapes):

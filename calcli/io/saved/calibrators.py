@@ -138,10 +138,9 @@ def load_labels(path: str | Path) -> dict[str, CalibratorRecord]:
         If one is damaged.
     """
     file = path_of(path)
-    document = read_json(file.read_bytes(), file) if file.is_file() and file.suffix == ".json" else None
-    if not isinstance(document, dict) or document.get("schema") != OF_LABELS:
+    if not file.is_file() or f'"{OF_LABELS}"'.encode() not in (data := file.read_bytes())[:200]:
         return {}
-    return {name: load_calibrator(f"{path}/{name}") for name in document["labels"]}
+    return {name: load_calibrator(f"{path}/{name}") for name in read_json(data, file)["labels"]}
 
 
 def load_calibrator(path: str | Path) -> CalibratorRecord:
