@@ -102,7 +102,7 @@ def test_tables_sort_both_ways_and_back(browser: Any, pages: Path) -> None:
 
 def test_systems_are_switched_off_and_on(browser: Any, pages: Path) -> None:
     open_page(browser, pages / "two.html")
-    table = browser.find_element("css selector", "#quality-for-decisions table")
+    table = browser.find_element("css selector", "#scores table")
     assert len(rows(table)) == 2
     box = browser.find_element("css selector", ".systems input")
     box.click()
