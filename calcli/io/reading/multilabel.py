@@ -95,6 +95,8 @@ def label_pairs(contents: Any, options: ReadOptions, *, sure: bool = False) -> d
         return pairs
     names = [*dict.fromkeys(name for pair in pairs.values() for name in pair[:2])]
     stored = _rows_of_arrays(contents, names) if of_arrays else _rows_of_columns(contents, names, options)
+    if {*names} - stored.keys():  # lists of several lengths
+        return {}
     columns = [stored[name].reshape(len(stored[name]), -1) for name in names]
     labels, scores = (np.concatenate(columns[side::2], axis=1) for side in (0, 1))
     try:
