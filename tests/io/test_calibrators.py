@@ -129,6 +129,7 @@ def refused(path, message: str) -> None:
         ({"method": "temperature"}, "is damaged"),
         ({"settings": {"speed": 3}}, "is damaged"),
         ({"settings": {"input": []}}, "is damaged|is not a valid calibrator"),
+        ({"method": "isotonic", "settings": {"keep_top": float("-inf")}}, "must be true or false; got -inf"),
         ({"input": "odds"}, "is damaged"),
         ({"classes": ["a", "b"]}, "is damaged .its classes and priors do not agree"),
         ({"classes": ["a", "a", "b"]}, "is damaged"),

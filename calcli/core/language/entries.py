@@ -215,7 +215,7 @@ class Argument:
         if value == self.default:
             return True
         if isinstance(self.default, bool) or self.default is None:
-            return True
+            return self.default is None or value in (False, True)
         if isinstance(self.default, str):
             if self.nested:
                 return value.partition("/")[0] in self.choices
