@@ -70,6 +70,17 @@ def test_values_and_means_are_those_of_scikit_learn(run, path, rows):
     assert "low" not in macro["ece"]
 
 
+def test_stacked_outputs_are_the_probabilities_of_1(run, path, rows, tmp_path):
+    labels, probs = rows
+    scores = np.stack([1 - probs.T, probs.T], axis=2)
+    np.savez(tmp_path / "x.npz", y_true=labels, y_prob=scores, label_names=np.array(LABELS))
+    results, macro = macro_of(run, tmp_path / "x.npz", "--metrics", "log_loss,auroc,ece")
+    expected, expected_macro = macro_of(run, path, "--metrics", "log_loss,auroc,ece")
+    assert [result["input"]["label"] for result in results] == LABELS
+    assert [result["metrics"] for result in results] == [result["metrics"] for result in expected]
+    assert macro == expected_macro
+
+
 def test_intervals_of_means_are_those_of_resampled_rows(run, path, rows):
     labels, probs = rows
     _, macro = macro_of(run, path, "--metrics", "brier,auroc")

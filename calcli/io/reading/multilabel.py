@@ -177,9 +177,23 @@ def _one(names: Sequence[str]) -> list[str]:
 
 
 def with_own_labels(contents: Any, options: ReadOptions) -> Any:
-    """Return scores that stand alone in a file with the labels beside it; other contents unchanged."""
-    alone = isinstance(contents, Archive) and contents.scores
-    return with_labels(contents, options, labelled=True, alone=True) if alone else contents
+    """Return arrays with the labels in a file beside scores that stand alone, and stacks as (N, L) scores.
+
+    An (L, N, 2) stack, as of what `predict_proba` of several outputs returns, becomes the probabilities of 1.
+    """
+    if not isinstance(contents, Archive):
+        return contents
+    if contents.scores:
+        return with_labels(contents, options, labelled=True, alone=True)
+    shapes = {name: stored.header.shape for name, stored in readable(contents).items()}
+    flat = {shape for shape in shapes.values() if len(shape) == 2}
+    stacks = [name for name, shape in shapes.items() if shape[2:] == (2,) and shape[1::-1] in flat]
+
+    def array(name: str) -> StoredArray:
+        stored = contents.array(name)
+        return StoredArray.held(stored.load()[..., 1].T, name, stored.file) if name in stacks else stored
+
+    return replace(contents, array=array) if stacks else contents
 
 
 def _in_arrays(file: Archive, options: ReadOptions) -> dict[str, Pair]:
