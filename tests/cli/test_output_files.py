@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import socket
@@ -9,6 +10,7 @@ import stat
 import threading
 
 import numpy as np
+import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
@@ -161,3 +163,17 @@ def test_figures_and_a_page_that_cannot_be_written(run, preds, tmp_path):
     assert list(tmp_path.iterdir()) == [preds]
     assert run(*asked, tmp_path / "out" / "page.html").status == 0
     assert (tmp_path / "out" / "page.html").exists()
+
+
+@pytest.mark.parametrize("head", ["a\rb", "a\nb", 'a "b"', "a,b"])
+def test_special_heads_of_a_csv_are_quoted(head, run, tmp_path):
+    rng = np.random.default_rng(5)
+    probs = rng.random(100)
+    table = pd.DataFrame(
+        {"p_a": probs, "p_b": 1 - probs, "label": np.where(rng.random(100) < probs, "a", "b")}
+    )
+    table.assign(**{head: "x"}).to_csv(tmp_path / "x.csv", index=False, quoting=csv.QUOTE_ALL)
+    run("fit", tmp_path / "x.csv", "-o", tmp_path / "x.json", "--method", "temperature")
+    done = run("apply", tmp_path / "x.json", tmp_path / "x.csv", "-o", tmp_path / "y.csv")
+    assert done.status == 0, done.err
+    assert list(pd.read_csv(tmp_path / "y.csv")) == ["p_a", "p_b", "label", head]

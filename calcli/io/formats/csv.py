@@ -281,10 +281,13 @@ def _end_of_rows(text: bytes, delimiter: str) -> int:
     opens[0] |= quotes[0] == 0
     if not opens.all():
         d = re.escape(delimiter.encode())
-        field = rb'(?:"(?:[^"]|"")*+"[^%b\r\n]*+|[^"%b\r\n][^%b\r\n]*+)?+' % (d, d, d)
-        rows = rb"(?:%b(?:%b%b)*+(?:\r\n|\n|\r(?!\n|\Z)))*+" % (field, d, field)
-        match = re.compile(rows).match(text)  # quotes within fields are ordinary characters
-        return match.end() if match else 0
+        plain = rb'(?:[^"%b\r\n][^%b\r\n]*)?' % (d, d)  # quotes within fields are ordinary characters
+        field = rb'(?:"[^"]*(?:""[^"]*)*"%b|%b)' % (plain, plain)
+        row = re.compile(rb"%b(?:%b%b)*(?:\r\n|\n|\r(?!\n|\Z))" % (field, d, field))
+        end = 0
+        while match := row.match(text, end):
+            end = match.end()
+        return end
     for marked in (marks == NEWLINE, marks[:-1] == RETURN):  # newlines may all be within quotes
         ends = np.flatnonzero(marked)
         outside = ends[np.searchsorted(quotes, ends) % 2 == 0]
@@ -301,8 +304,8 @@ class CsvWriter(Writer):
         self._delimiter = delimiter = frame.delimiter if path is None else delimiter_of(path)
         self._schema = frame.schema(decoded=True)
         head = io.StringIO()
-        text_csv.writer(head, delimiter=delimiter, lineterminator="\n").writerow(self._schema.names)
-        sink.write(head.getvalue().encode())
+        text_csv.writer(head, delimiter=delimiter).writerow(self._schema.names)  # quotes lone returns too
+        sink.write(head.getvalue().removesuffix("\r\n").encode() + b"\n")
 
     def write(self, kept_columns: Any, scores: Doubles) -> None:
         """Write lines."""
