@@ -106,7 +106,7 @@ def set_stage(folder: Path) -> Path:
 def shell(command: str, folder: Path) -> tuple[int, str]:
     """Run a command line and return its status and both streams as a terminal would show them."""
     environment = {
-        "PATH": f"{folder / 'bin'}:{os.environ['PATH']}",
+        "PATH": f"{folder / 'bin'}:{Path(sys.executable).parent}:{os.environ['PATH']}",
         "PYTHONPATH": str(ROOT),
         "COLUMNS": "80",
         "LANG": "C.UTF-8",
